@@ -118,6 +118,7 @@ test("every page is without violations", async () => {
     "/messages": "Messages",
     "/flags": "Flags",
     "/inventory": "Inventory",
+    "/actions": "Who did what",
     "/check-in": "Check-in",
   };
   for (const [to, heading] of Object.entries(pages)) {

@@ -84,7 +84,6 @@ test("the organiser sets a channel up, moves units, and releases it", async () =
   await dialog.getByLabel(/^Units that may be held/).fill("5");
   await dialog.getByLabel(/^Codes that open it/).fill("first-code\nsecond-code");
   await dialog.getByLabel("Its buyers come through the waiting room").check();
-  await dialog.getByLabel("Your name").fill("Ann");
   await dialog.getByLabel("Reason").fill("presale");
   await dialog.getByRole("button", { name: "New channel" }).click();
   await panel.getByRole("rowheader", { name: "fans" }).waitFor();

@@ -18,9 +18,6 @@ use std::collections::HashMap;
 use std::fmt;
 use utoipa::ToSchema;
 
-/// Who changes capacities during a sync, as the feed says it.
-const BY: &str = "sync-inventory";
-
 /// What a sync did about one pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -105,6 +102,8 @@ pub struct SyncDeps<'a> {
     pub gateway: Option<&'a dyn Gateway>,
     /// What has the inventory.
     pub cluster: &'a dyn ClusterStore,
+    /// Whose key asks for it.
+    pub by: &'a str,
 }
 
 /// Makes every pool of the inventory as the inventory wants it, as far as that is possible now.
@@ -191,7 +190,7 @@ async fn sync_one(
         }
         Some(known) if known.capacity != capacity => {
             let why = format!("the inventory wants {capacity} units").into();
-            let reason = Reason { by: BY.into(), why };
+            let reason = Reason { by: with.by.into(), why };
             (Outcome::Adjusted, Command::AdjustCapacity { pool: pool.clone(), capacity, reason })
         }
         Some(known) => {

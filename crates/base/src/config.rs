@@ -11,6 +11,7 @@ mod error;
 mod gateways;
 #[cfg(feature = "cluster")]
 pub mod kafka;
+pub mod keys;
 pub mod kinds;
 #[cfg(feature = "cluster")]
 pub mod ladder;
@@ -26,10 +27,12 @@ mod secret;
 mod secrets;
 mod seller;
 mod servers;
+mod shop;
 mod template;
 mod variables;
 mod web_address;
 
+use keys::KeySettings;
 use limits::LimitSettings;
 use relay::{MailSettings, WebhookSettings};
 use web_address::web_address;
@@ -46,6 +49,7 @@ pub use servers::{
     EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitSettings,
     RedisSettings,
 };
+pub use shop::{JwksSource, ShopAlgorithm, ShopTokens};
 pub use template::TEMPLATE;
 
 /// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in
@@ -89,6 +93,14 @@ pub struct Config {
     pub admin_key: Option<Secret>,
     /// The key of those who check tickets in; the admin API key may always do so.
     pub scanner_key: Option<Secret>,
+    /// Keys of people and services, each with a name and scopes.
+    pub keys: Vec<KeySettings>,
+    /// How long who signed in with a browser stays signed in at most, in seconds.
+    pub session_ttl_s: u32,
+    /// For how long a browser may do nothing before it is signed out, in seconds.
+    pub session_idle_s: u32,
+    /// For how many days it is kept what was done with which key.
+    pub actions_kept_days: u32,
     /// Whether anyone may have a guest token.
     pub guest_tokens: bool,
     /// How long a guest token is valid, in seconds.
@@ -134,18 +146,6 @@ pub struct Config {
     pub booking_paths: bool,
 }
 
-/// The shop's JWTs: signed with HS256, nothing else.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ShopTokens {
-    /// The shared secret; at least 32 bytes.
-    pub secret: Secret,
-    /// The `iss` they must have.
-    pub issuer: String,
-    /// The `aud` they must have.
-    pub audience: String,
-}
-
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -165,6 +165,10 @@ impl Default for Config {
             flags: FlagSettings::default(),
             admin_key: None,
             scanner_key: None,
+            keys: Vec::new(),
+            session_ttl_s: 43_200,
+            session_idle_s: 7_200,
+            actions_kept_days: 400,
             guest_tokens: true,
             guest_token_ttl_s: 86_400,
             visitors_per_min: 60,
@@ -272,6 +276,7 @@ impl Config {
     /// Everything that is wrong, as sentences that name the place.
     fn complaints(&self) -> Vec<String> {
         let mut found = self.secret_complaints();
+        found.extend(self.key_complaints());
         let mut wrong = |why: &str| found.push(why.to_owned());
         if let Some(url) = &self.public_url {
             let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
@@ -310,6 +315,15 @@ impl Config {
         }
         if self.guest_token_ttl_s == 0 {
             wrong("guest_token_ttl_s: use at least 1");
+        }
+        if self.session_idle_s < 120 || self.session_ttl_s < self.session_idle_s {
+            wrong("session_idle_s: use at least 120, and no more than session_ttl_s");
+        }
+        if let Some(why) = self.shop_tokens.as_ref().and_then(ShopTokens::complaint) {
+            wrong(why);
+        }
+        if self.actions_kept_days == 0 {
+            wrong("actions_kept_days: use at least 1");
         }
         if let Some(mail) = &self.mail
             && let Err(why) = mail.check()
@@ -456,6 +470,7 @@ mod tests {
         let written = written.replace("gateway: None", "");
         assert!(!written.contains("None"), "a setting has no example: {written}");
         assert!(!written.contains("webhooks: []"), "a webhook has no example");
+        assert!(!written.contains("keys: []"), "a key has no example");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod access;
+pub mod action;
 pub mod booking;
 pub mod delivery;
 pub mod desk;
@@ -19,10 +20,12 @@ pub mod projection;
 pub mod receipt;
 pub mod request;
 pub mod saga;
+pub mod session;
 pub mod sqlite;
 mod words;
 
 use access::CarryCode;
+use action::{Action, ActionFilter};
 use booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use delivery::{DeadLetter, Delivered, Delivery, Message};
 use desk::{DeskEntry, DeskFilter, Settled};
@@ -33,6 +36,7 @@ use projection::{CatalogueText, FeedPosition, Projection};
 use receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
 use request::{Begun, RequestKey, StoredAnswer};
 use saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
+use session::{BrowserSession, SessionsOf};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -296,6 +300,29 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// What the gateway's own desk did, the latest first.
     fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>>;
+
+    /// Writes down what was done with a key.
+    fn note_action(&self, action: Action) -> Pending<()>;
+
+    /// What was done with keys, the latest first.
+    fn actions(&self, filter: ActionFilter, limit: usize) -> Pending<Page<Action>>;
+
+    /// Forgets what was done with keys before `before`; says how many rows went.
+    fn forget_actions(&self, before: Time) -> Pending<u64>;
+
+    /// Writes a browser's session down. Those that are over, unused for `idle_ms` by then, or too
+    /// many of one key ([`session::MAX_PER_KEY`]), go.
+    fn begin_session(&self, session: BrowserSession, idle_ms: i64) -> Pending<()>;
+
+    /// The session of this id, if it is not over at `at` and was used in the `idle_ms` before; it is
+    /// used then.
+    fn use_session(&self, id: &str, at: Time, idle_ms: i64) -> Pending<Option<BrowserSession>>;
+
+    /// Sessions that are not over at `at` and were used in the `idle_ms` before, the latest used first.
+    fn live_sessions(&self, at: Time, idle_ms: i64) -> Pending<Vec<BrowserSession>>;
+
+    /// Ends sessions; says how many.
+    fn end_sessions(&self, which: SessionsOf) -> Pending<u64>;
 }
 
 /// The booking that a payment is for: a payment's id is the booking's, a dot and 12 digits.

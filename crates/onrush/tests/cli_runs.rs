@@ -450,3 +450,25 @@ fn the_program_says_its_version_and_commit() {
         |commit: &str| commit.len() >= 10 && commit.chars().all(|c| c.is_ascii_hexdigit());
     assert!(commit.is_some_and(is_commit), "{told}");
 }
+
+#[test]
+fn a_new_key_is_shown_once_with_the_lines_for_the_settings() {
+    let line = "key new --name box-office --scopes read,sell --channels vip,press";
+    let told = printed(line);
+    let (key, lines) = told.split_once('\n').expect("a key, and lines");
+    let config = onrush_base::config::Config::parse(lines).expect("they are settings");
+    config.check().expect("they can be used");
+    let [made] = &config.keys[..] else { panic!("{config:?}") };
+    assert_eq!(made.name, "box-office");
+    assert_eq!(made.hash(), Ok(onrush_base::auth::keyring::hash(key)));
+    assert!(!lines.contains(key), "{told}");
+    assert_ne!(printed(line).lines().next(), Some(key));
+    for wrong in [
+        ["key", "new", "--name", "admin", "--scopes", "read"],
+        ["key", "new", "--name", "box office", "--scopes", "read"],
+        ["key", "new", "--name", "ann", "--scopes", "write"],
+    ] {
+        let output = onrush().args(wrong).output().expect("it can be started");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{wrong:?}");
+    }
+}

@@ -191,7 +191,7 @@ impl Sagas {
     }
 
     /// Waits until the tasks that drive sagas are to end.
-    pub(super) async fn stopped(&self) {
+    pub async fn stopped(&self) {
         let mut stopping = self.stopping.subscribe();
         // The sender lives as long as we do.
         let _ = stopping.wait_for(|stop| *stop).await;

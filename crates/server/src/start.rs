@@ -126,6 +126,7 @@ impl Server {
         });
         tasks.push(tokio::spawn(state.streams.samples.clone().run()));
         tasks.push(tokio::spawn(state.sale.draws.clone().open_drawn_sales()));
+        tasks.push(tokio::spawn(http::actions::note::forget_old(state.clone())));
         tasks.extend(sagas.run());
         tasks.extend(state.relay.run(sagas.told.clone()));
         state.set_ready(true);

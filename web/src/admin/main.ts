@@ -5,8 +5,8 @@ import { followLinks, match } from "../lib/router.svelte";
 import "../lib/theme.css";
 import "./admin.css";
 import App from "./App.svelte";
-import { PAGES } from "./pages";
+import { ALL_PAGES } from "./pages";
 
 await i18n.start(["common", "admin", "plan", "seats"]);
-followLinks((path) => Object.keys(PAGES).some((pattern) => match(pattern, path)));
+followLinks((path) => Object.keys(ALL_PAGES).some((pattern) => match(pattern, path)));
 mount(App, { target: document.getElementById("app")! });

@@ -4,8 +4,15 @@
  */
 import { ask, path, persist, Refused, type Ask } from "./client";
 
+export const SCOPES = ["read", "sell", "stock", "money", "door", "admin"] as const;
+
+/** What a key gives the right to; `admin` is all of it. */
+export type Scope = (typeof SCOPES)[number];
+
 export interface Session {
-  role: "admin" | "scanner";
+  /** Whose key they signed in with. */
+  name: string;
+  scopes: Scope[];
   csrf: string;
   until: number;
 }
@@ -33,6 +40,10 @@ function become(next: SignedIn): void {
 /** Tells of each change of the session. One listens: the frame of the pages. */
 export function onSession(listen: (now: SignedIn) => void): void {
   listener = listen;
+}
+
+export function allows(scopes: Scope[], scope: Scope): boolean {
+  return scopes.includes(scope) || scopes.includes("admin");
 }
 
 /** Takes up the session that the cookie stands for. */

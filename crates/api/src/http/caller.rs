@@ -9,10 +9,11 @@ use axum::http::header::{AUTHORIZATION, HeaderName};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use onrush_base::auth::address::client_address;
-use onrush_base::auth::session::Role;
+use onrush_base::auth::keyring::NamedKey;
 use onrush_base::auth::shop::{ShopTokenError, ShopVisitor};
 use onrush_base::auth::{TokenError, link};
 use onrush_core::ids::UserId;
+use onrush_core::spec::Reason;
 use onrush_serve::connection::Connection;
 use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
@@ -30,7 +31,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let callers = Arc::<Callers>::from_ref(state);
-        callers.admit(parts).map(|(ShopVisitor { user, .. }, _)| Self(user))
+        callers.admit(parts).await.map(|(ShopVisitor { user, .. }, _)| Self(user))
     }
 }
 
@@ -73,6 +74,7 @@ where
             Ok((user, expires_s)) => Ok(Self { user, has_expired: callers.now_s() >= expires_s }),
             Err(_) => {
                 // Whoever comes with the shop's token is told so; anything else is refused as everywhere.
+                callers.prepare(token).await;
                 callers.visitor_of(token)?;
                 let why = "only guest tokens are renewed and carried; the shop gives its own anew";
                 Err(Problem::new(Code::NotAGuest, why))
@@ -81,56 +83,33 @@ where
     }
 }
 
-/// The organiser, by the admin API key or signed in with it.
-pub struct Admin;
+/// Somebody with a key that gives the right to what is asked: `http/scopes.rs` says which scope
+/// each path needs, and `http/doorkeeper.rs` lets nobody else in.
+#[derive(Clone)]
+pub struct Operator {
+    /// Their key.
+    pub key: Arc<NamedKey>,
+    /// From which address they ask.
+    pub address: IpAddr,
+}
 
-impl<S: Send + Sync> FromRequestParts<S> for Admin
-where
-    Arc<Callers>: FromRef<S>,
-{
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let callers = Arc::<Callers>::from_ref(state);
-        match role_of(parts, &callers)? {
-            Some(Role::Admin) => Ok(Self),
-            Some(Role::Scanner) | None => {
-                Err(Problem::new(Code::TokenInvalid, "send the admin API key"))
-            }
-        }
+impl Operator {
+    /// Why they do something, as histories keep it.
+    #[must_use]
+    pub fn because(&self, why: Box<str>) -> Reason {
+        Reason { by: self.key.name.clone(), why }
     }
 }
 
-/// Who lets people in, by the scanner key or the admin API key, or signed in with one of them.
-pub struct Scanner;
-
-impl<S: Send + Sync> FromRequestParts<S> for Scanner
-where
-    Arc<Callers>: FromRef<S>,
-{
+impl<S: Sync> FromRequestParts<S> for Operator {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let callers = Arc::<Callers>::from_ref(state);
-        match role_of(parts, &callers)? {
-            Some(Role::Scanner | Role::Admin) => Ok(Self),
-            None => {
-                let why = "send the scanner key or the admin API key";
-                Err(Problem::new(Code::TokenInvalid, why))
-            }
-        }
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(|| {
+            let why = "nobody has said which scope this path needs; please report this";
+            Problem::new(Code::Internal, why)
+        })
     }
-}
-
-/// What a request's key, or else its cookie, gives the right to; `None` for a wrong key.
-fn role_of(parts: &Parts, callers: &Callers) -> Result<Option<Role>, Problem> {
-    // A program that sends a key means that key, whatever cookies come with it.
-    if !parts.headers.contains_key(AUTHORIZATION)
-        && let Some(session) = checked_session_of(callers, parts)?
-    {
-        return Ok(Some(session.role));
-    }
-    callers.role_of_key(bearer(parts)?, callers.address_in(parts)?)
 }
 
 /// The token of `Authorization: Bearer …`.
@@ -176,21 +155,41 @@ impl Callers {
         Ok(self.address_of(connection, &parts.headers))
     }
 
-    /// What a key gives the right to; `None` for a wrong one. Wrong ones are counted and logged
-    /// with the address.
+    /// Whose key a request carries, or else who is signed in by its cookie.
+    ///
+    /// # Errors
+    /// `TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `ORIGIN_REFUSED`, `CSRF_REFUSED`,
+    /// `RATE_LIMITED`, `LEDGER_UNAVAILABLE`.
+    pub(super) async fn operator_in(&self, parts: &Parts) -> Result<Operator, Problem> {
+        let address = self.address_in(parts)?;
+        // A program that sends a key means that key, whatever cookies come with it.
+        if !parts.headers.contains_key(AUTHORIZATION)
+            && let Some(session) = checked_session_of(self, parts).await?
+        {
+            return Ok(Operator { key: session.key, address });
+        }
+        let key = self.key_of(bearer(parts)?, address)?;
+        key.map(|key| Operator { key, address }).ok_or_else(|| {
+            Problem::new(
+                Code::TokenInvalid,
+                "nobody has this key; send one of the organiser's keys",
+            )
+        })
+    }
+
+    /// For how long a browser may do nothing, in milliseconds.
+    #[must_use]
+    pub fn idle_ms(&self) -> i64 {
+        i64::from(self.config.session_idle_s) * 1_000
+    }
+
+    /// Whose key this is; `None` for a wrong one. Wrong ones are counted and logged with the
+    /// address.
     ///
     /// # Errors
     /// `RATE_LIMITED`.
-    pub fn role_of_key(&self, key: &str, address: IpAddr) -> Result<Option<Role>, Problem> {
-        // Both are compared, so that the time it takes does not tell them apart.
-        let is_admin = self.admin.matches(key);
-        let is_scanner = self.scanner.as_ref().is_some_and(|scanner| scanner.matches(key));
-        let role = match (is_admin, is_scanner) {
-            (true, _) => Some(Role::Admin),
-            (false, true) => Some(Role::Scanner),
-            (false, false) => None,
-        };
-        self.limits.wrong_keys.judge(address, role)
+    pub fn key_of(&self, key: &str, address: IpAddr) -> Result<Option<Arc<NamedKey>>, Problem> {
+        self.limits.wrong_keys.judge(address, self.keys.find(key))
     }
 
     /// The visitor whose token a request carries, and the address it came from: each may ask for
@@ -198,11 +197,22 @@ impl Callers {
     ///
     /// # Errors
     /// `TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `RATE_LIMITED`.
-    pub(super) fn admit(&self, parts: &Parts) -> Result<(ShopVisitor, IpAddr), Problem> {
-        let visitor = self.shop_visitor_of(bearer(parts)?)?;
+    pub(super) async fn admit(&self, parts: &Parts) -> Result<(ShopVisitor, IpAddr), Problem> {
+        let token = bearer(parts)?;
+        self.prepare(token).await;
+        let visitor = self.shop_visitor_of(token)?;
         let address = self.address_in(parts)?;
         self.limits.visit(&parts.method, &visitor.user, address)?;
         Ok((visitor, address))
+    }
+
+    /// Has the shop's published keys ready for a token, if it has any and this may be one of its.
+    async fn prepare(&self, token: &str) {
+        if let Some(shop) = &self.shop
+            && !token.starts_with("g1.")
+        {
+            shop.prepare(token).await;
+        }
     }
 
     /// Whose token this is: a guest's, or the shop's if it is configured.

@@ -5,12 +5,13 @@ use axum::http::header::HeaderName;
 use axum::http::{HeaderValue, Method};
 use onrush_base::auth::address::Subscriber;
 use onrush_base::auth::buckets::{Buckets, Limit, UsedUp};
-use onrush_base::auth::session::Role;
+use onrush_base::auth::keyring::NamedKey;
 use onrush_base::config::limits::PerMin;
 use onrush_base::config::{Config, Network};
 use onrush_core::ids::UserId;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 /// Visitors and addresses that are told apart; of more, those with the most left are forgotten
 /// first. 16 bytes each.
@@ -23,7 +24,7 @@ const KNOWN_ADDRESSES: usize = 1 << 10;
 const KNOWN_US: u64 = 24 * 3_600 * 1_000_000;
 /// Wrong codes from other devices that one address may try a minute.
 const WRONG_CODES_PER_MIN: NonZeroU32 = NonZeroU32::new(10).expect("not 0");
-/// Lines about wrong keys in the log a minute, whoever tries them.
+/// Lines about wrong keys in the log a minute, and rows in the ledger, whoever tries them.
 const LOG_LINES_PER_MIN: NonZeroU32 = NonZeroU32::new(60).expect("not 0");
 
 /// The limit that has no setting: nobody types codes faster.
@@ -39,7 +40,7 @@ pub struct Limits {
     guests: Limit,
     wrong_codes: Limit,
     exempt: Vec<Network>,
-    /// Of the admin API key and the scanner key.
+    /// Of keys of people and services.
     pub wrong_keys: WrongKeys,
 }
 
@@ -147,6 +148,7 @@ pub struct WrongKeys {
     tries: Option<Limit>,
     known: Buckets,
     lines: Buckets,
+    rows: Buckets,
 }
 
 impl WrongKeys {
@@ -156,18 +158,30 @@ impl WrongKeys {
             tries: per_min.get().map(limit),
             known: Buckets::one_in(KNOWN_US, KNOWN_ADDRESSES),
             lines: Buckets::new(LOG_LINES_PER_MIN, 1),
+            rows: Buckets::new(LOG_LINES_PER_MIN, KNOWN_ADDRESSES),
         }
     }
 
-    /// Judges a key that came from an address, once it is known what it gives the right to.
+    /// Whether one more refusal of this key, or of a wrong one, is written down: neither strangers
+    /// nor a stolen key shall fill the ledger with what did nothing.
+    #[must_use]
+    pub fn is_worth_a_row(&self, name: Option<&str>) -> bool {
+        self.rows.take(&name).is_ok()
+    }
+
+    /// Judges a key that came from an address, once it is known whose it is.
     ///
     /// # Errors
     /// `RATE_LIMITED`.
-    pub fn judge(&self, address: IpAddr, role: Option<Role>) -> Result<Option<Role>, Problem> {
+    pub fn judge(
+        &self,
+        address: IpAddr,
+        key: Option<&Arc<NamedKey>>,
+    ) -> Result<Option<Arc<NamedKey>>, Problem> {
         let subscriber = Subscriber::from(address);
-        let Some(role) = role else {
+        let Some(key) = key else {
             if self.lines.take(&()).is_ok() {
-                tracing::warn!(%address, "a wrong key: neither the admin's nor the scanners'");
+                tracing::warn!(%address, "a wrong key: nobody has it");
             }
             let Some(tries) = &self.tries else { return Ok(None) };
             return match tries.take(&subscriber) {
@@ -175,16 +189,16 @@ impl WrongKeys {
                 Err(used_up) => Err(too_many(tries, used_up)),
             };
         };
-        let known = (subscriber, role);
+        let known = (subscriber, &key.name);
         if self.known.look(&known).is_err() {
-            return Ok(Some(role));
+            return Ok(Some(key.clone()));
         }
         if let Some(tries) = &self.tries {
             tries.look(&subscriber).map_err(|used_up| too_many(tries, used_up))?;
         }
         // Two at a time remember the same.
         self.known.take(&known).ok();
-        Ok(Some(role))
+        Ok(Some(key.clone()))
     }
 }
 

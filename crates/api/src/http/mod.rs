@@ -1,11 +1,13 @@
 //! HTTP: requests in, commands and queries on, JSON out. One folder a resource.
 
+pub mod actions;
 pub mod body;
 pub mod bookings;
 pub mod caller;
 pub mod channels;
 pub mod claims;
 pub mod compat;
+mod doorkeeper;
 pub mod events;
 pub mod faults;
 mod headers;
@@ -23,6 +25,7 @@ pub mod queue;
 pub mod receipts;
 mod router;
 pub mod sagas;
+mod scopes;
 pub mod seats;
 pub mod sessions;
 pub mod shapes;

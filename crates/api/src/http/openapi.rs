@@ -1,8 +1,10 @@
 //! The OpenAPI document, its browser, and the problems that operations share.
 
+use crate::http::scopes;
 use crate::http::sessions::cookie::COOKIE_NAME;
 use crate::http::shapes::problem::ProblemBody;
 use axum::Router;
+use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use std::collections::BTreeMap;
@@ -47,8 +49,7 @@ impl Modify for Schemes {
         for (name, what) in [
             ("visitor", "A guest token from POST /api/v1/visitors, or the shop's token"),
             ("link", "The link of a booking, from GET /api/v1/bookings/{booking}/link or a mail"),
-            ("scanner", "The scanner key"),
-            ("admin", "The admin API key"),
+            ("key", "A key of the organiser's that has the scope beside it, or `admin`"),
         ] {
             let scheme =
                 HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(what)).build();
@@ -64,26 +65,33 @@ impl Modify for Schemes {
     }
 }
 
-/// Writes down that the cookie does wherever a key does, and what may come of it.
-pub(super) fn let_sessions_in(document: &mut utoipa::openapi::OpenApi) {
+/// Writes down which scope each operation needs, that the cookie does wherever a key does, and what
+/// may come of it.
+pub(super) fn say_who_may(document: &mut utoipa::openapi::OpenApi) {
     let needs = |name: &str| SecurityRequirement::new(name, Vec::<String>::new());
-    for item in document.paths.paths.values_mut() {
-        let reading = [&mut item.get, &mut item.head].map(|operation| (false, operation));
-        let writing = [&mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
-        let all = reading.into_iter().chain(writing.map(|operation| (true, operation)));
-        for (changes, operation) in all {
+    for (path, item) in &mut document.paths.paths {
+        for (method, operation) in [
+            (Method::GET, &mut item.get),
+            (Method::PUT, &mut item.put),
+            (Method::POST, &mut item.post),
+            (Method::DELETE, &mut item.delete),
+            (Method::PATCH, &mut item.patch),
+        ] {
             let Some(operation) = operation else { continue };
             let Some(security) = &mut operation.security else { continue };
-            if !security.contains(&needs("admin")) {
+            if !security.contains(&needs("key")) {
                 continue;
             }
-            if changes {
-                security.push(needs("session").add("csrf", Vec::<String>::new()));
-                let responses = &mut operation.responses.responses;
-                responses.entry("403".to_owned()).or_insert_with(|| described(403).into());
+            let Some(scope) = scopes::needed(&method, path) else { continue };
+            let with = |name: &str| SecurityRequirement::new(name, [scope.name()]);
+            let session = if method == Method::GET {
+                with("session")
             } else {
-                security.push(needs("session"));
-            }
+                with("session").add("csrf", Vec::<String>::new())
+            };
+            *security = vec![with("key"), session];
+            let responses = &mut operation.responses.responses;
+            responses.entry("403".to_owned()).or_insert_with(|| described(403).into());
         }
     }
 }
@@ -143,7 +151,9 @@ fn described(status: u16) -> Response {
         }
         401 => "`TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `LINK_WITHDRAWN`",
         402 => "`PAYMENT_REQUIRED`",
-        403 => "`ORIGIN_REFUSED`, `CSRF_REFUSED`, `GUESTS_DISABLED`, `NOT_A_GUEST`",
+        403 => {
+            "`SCOPE_MISSING`, `ORIGIN_REFUSED`, `CSRF_REFUSED`, `GUESTS_DISABLED`, `NOT_A_GUEST`"
+        }
         404 => "There is no such thing, or it is not yours",
         409 => {
             "The state does not allow it, or settings or a plan's parts do not go together; the code says why"

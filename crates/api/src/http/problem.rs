@@ -44,6 +44,8 @@ pub enum Code {
     TokenExpired,
     /// The stream ticket is not one of ours, or was used.
     TicketInvalid,
+    /// The key is a right one, and gives no right to this.
+    ScopeMissing,
     /// A page of another origin asks.
     OriginRefused,
     /// A signed-in browser's request lacks the token that proves that one of our pages sent it.
@@ -130,7 +132,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 57] = [
+    pub const ALL: [Self; 58] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -147,6 +149,7 @@ impl Code {
         Self::TokenInvalid,
         Self::TokenExpired,
         Self::TicketInvalid,
+        Self::ScopeMissing,
         Self::OriginRefused,
         Self::CsrfRefused,
         Self::GuestsDisabled,
@@ -212,6 +215,7 @@ impl Code {
             Self::TokenInvalid => ("TOKEN_INVALID", StatusCode::UNAUTHORIZED),
             Self::TokenExpired => ("TOKEN_EXPIRED", StatusCode::UNAUTHORIZED),
             Self::TicketInvalid => ("TICKET_INVALID", StatusCode::UNAUTHORIZED),
+            Self::ScopeMissing => ("SCOPE_MISSING", StatusCode::FORBIDDEN),
             Self::OriginRefused => ("ORIGIN_REFUSED", StatusCode::FORBIDDEN),
             Self::CsrfRefused => ("CSRF_REFUSED", StatusCode::FORBIDDEN),
             Self::GuestsDisabled => ("GUESTS_DISABLED", StatusCode::FORBIDDEN),
@@ -290,6 +294,7 @@ impl Code {
             | Self::TokenInvalid
             | Self::TokenExpired
             | Self::TicketInvalid
+            | Self::ScopeMissing
             | Self::OriginRefused
             | Self::CsrfRefused
             | Self::GuestsDisabled

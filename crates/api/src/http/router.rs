@@ -1,16 +1,16 @@
 //! Every path, and what answers it.
 
-use super::headers;
 use super::problem::{Code, Problem};
 use super::state::HttpState;
 use super::system::operator::Operator;
 use super::system::{health, metrics};
 use super::{
-    bookings, channels, claims, compat, events, live, messages, openapi, pages, payments, queue,
-    receipts, sagas, seats, sessions, system, tickets, visitors,
+    actions, bookings, channels, claims, compat, events, live, messages, openapi, pages, payments,
+    queue, receipts, sagas, seats, sessions, system, tickets, visitors,
 };
-use axum::Router;
+use super::{doorkeeper, headers};
 use axum::routing::get;
+use axum::{Router, middleware};
 use onrush_serve::Traffic;
 use std::sync::{Arc, OnceLock};
 use utoipa::OpenApi;
@@ -22,6 +22,7 @@ pub fn public_router(state: HttpState) -> Router {
     let text: Arc<str> = document.to_json().expect("the OpenAPI document is JSON").into();
     let config = Arc::clone(&state.config);
     let router = router
+        .route_layer(middleware::from_fn_with_state(state.clone(), doorkeeper::keep))
         .route("/api/openapi.json", get(move || openapi::document(text)))
         .route("/docs/errors", get(openapi::errors))
         .merge(openapi::browser())
@@ -60,10 +61,11 @@ fn described(booking_paths: bool) -> OpenApiRouter<HttpState> {
         .merge(tickets::routes())
         .merge(claims::routes())
         .merge(sessions::routes())
+        .merge(actions::routes())
         .merge(sagas::routes())
         .merge(messages::routes())
         .merge(system::routes());
-    openapi::let_sessions_in(all.get_openapi_mut());
+    openapi::say_who_may(all.get_openapi_mut());
     if booking_paths { all.merge(compat::routes()) } else { all }
 }
 
@@ -78,6 +80,7 @@ async fn no_such_method() -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::scopes;
 
     /// The document as a value.
     fn document() -> serde_json::Value {
@@ -99,6 +102,38 @@ mod tests {
             "run this test once with ONRUSH_WRITE_OPENAPI=1, and commit {}",
             file.display()
         );
+    }
+
+    /// Method, path and what must be shown, of each operation of the organiser's.
+    fn guarded(document: &serde_json::Value) -> Vec<(String, String, Vec<serde_json::Value>)> {
+        let mut found = Vec::new();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                let security = operation["security"].as_array().cloned().unwrap_or_default();
+                let has_key = security.iter().any(|way| !way["key"].is_null());
+                if has_key || path.starts_with("/api/v1/admin/") {
+                    found.push((method.to_uppercase(), path.clone(), security));
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_operation_of_the_organisers_says_which_scope_it_needs() {
+        let document = document();
+        let all = guarded(&document);
+        for (method, path, security) in &all {
+            let row = scopes::TABLE.iter().find(|row| (row.0, row.1) == (method, path));
+            let scope = row.unwrap_or_else(|| panic!("{method} {path} has no scope")).2.name();
+            assert_eq!(security[0]["key"], serde_json::json!([scope]), "{method} {path}");
+            assert_eq!(security[1]["session"], serde_json::json!([scope]), "{method} {path}");
+            let changes = method != "GET";
+            assert_eq!(!security[1]["csrf"].is_null(), changes, "{method} {path}");
+            let forbidden = &document["paths"][path][method.to_lowercase()]["responses"]["403"];
+            assert!(!forbidden.is_null(), "{method} {path}");
+        }
+        assert_eq!(all.len(), scopes::TABLE.len(), "a row is of no operation, or there twice");
     }
 
     #[test]

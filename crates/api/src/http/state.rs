@@ -10,14 +10,13 @@ use crate::live::seats::Boards;
 use crate::live::{Hub, StreamLimits};
 use crate::plans::PlanDir;
 use axum::extract::FromRef;
-use onrush_base::auth::admin::AdminKey;
 use onrush_base::auth::carry::CarryCodes;
 use onrush_base::auth::guest::GuestTokens;
+use onrush_base::auth::keyring::Keyring;
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::auth::link::BookingLinks;
 use onrush_base::auth::names::Names;
 use onrush_base::auth::pass::PassSigner;
-use onrush_base::auth::scanner::ScannerKey;
 use onrush_base::auth::session::Sessions;
 use onrush_base::auth::shop::ShopVerifier;
 use onrush_base::auth::ticket::StreamTickets;
@@ -75,12 +74,12 @@ pub struct Callers {
     pub guests: GuestTokens,
     /// The shop's tokens, if configured.
     pub shop: Option<ShopVerifier>,
-    /// The admin API key.
-    pub admin: AdminKey,
-    /// The scanner key, if configured.
-    pub scanner: Option<ScannerKey>,
+    /// Keys of people and services.
+    pub keys: Keyring,
     /// Sessions of browsers whose user signed in with one of these keys.
     pub sessions: Sessions,
+    /// What remembers which sessions live, and what was done with keys.
+    pub ledger: Arc<dyn Ledger>,
     /// Links of bookings.
     pub links: Arc<BookingLinks>,
     /// Codes that carry visitors to other devices.
@@ -214,9 +213,8 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
     let plans = PlanDir::open(&config.data, cluster.clone())?;
     let token_key = keys.load_or_draw("token.key")?;
     let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
-    let (admin, fresh) = AdminKey::open(&keys, config.admin_key.as_ref())?;
-    let scanner = config.scanner_key.as_ref().map(ScannerKey::new);
-    let sessions = Sessions::new(&token_key, admin.hash(), scanner.as_ref().map(ScannerKey::hash));
+    let (keyring, fresh) = Keyring::open(&keys, &config)?;
+    let sessions = Sessions::new(&token_key, &keyring);
     let links = Arc::new(BookingLinks::open(&keys, config.booking_page())?);
     let tickets = Arc::new(TicketSigner::open(&keys, &config.pass_issuer)?);
     let parts = onrush_relay::RelayDeps {
@@ -246,9 +244,9 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
     let callers = Callers {
         guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
         shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
-        admin,
-        scanner,
+        keys: keyring,
         sessions,
+        ledger: ledger.clone(),
         links,
         carry_codes: CarryCodes::new(&token_key),
         limits: Limits::new(&config),

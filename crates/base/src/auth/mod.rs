@@ -1,19 +1,19 @@
-//! Who is asking: guest tokens, the shop's tokens, the keys of admins and scanners, the sessions of
+//! Who is asking: guest tokens, the shop's tokens, the keys of people and services, the sessions of
 //! their browsers, stream tickets, and what we sign for others to verify.
 
 pub mod address;
-pub mod admin;
 pub mod buckets;
 pub mod carry;
 #[cfg(feature = "simulated")]
 pub mod chance;
 pub mod guest;
+pub mod jwks;
 pub mod jws;
+pub mod keyring;
 pub mod keys;
 pub mod link;
 pub mod names;
 pub mod pass;
-pub mod scanner;
 pub mod session;
 pub mod shop;
 pub mod ticket;

@@ -1,53 +1,43 @@
 //! Sessions of browsers: who signs in with a key gets a signed cookie instead, so that no page has
 //! to keep the key.
 //!
-//! Nothing about them is stored. A cookie is signed under a key that depends on the key that was
-//! shown at sign-in, so that changing that one ends all sessions that began with it.
+//! A cookie is signed under a key that depends on the key that was shown at sign-in, so that
+//! changing that one, or taking it out of the settings, ends all sessions that began with it. Which
+//! sessions live is written down elsewhere: a genuine cookie is not enough.
 
+use crate::auth::keyring::{Keyring, NamedKey};
 use crate::auth::{KeyedMac, TokenError, hex, keyed_mac, random};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::Mac;
-
-/// How long a session lasts, in seconds.
-pub const SESSION_S: i64 = 12 * 3_600;
-
-/// What somebody who showed a key may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// Everything, by the admin API key.
-    Admin,
-    /// Check tickets in, by the scanner key.
-    Scanner,
-}
-
-impl Role {
-    /// As it is written in cookies and answers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::Scanner => "scanner",
-        }
-    }
-}
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
 
 /// A genuine session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// What its user may do.
-    pub role: Role,
+    /// The key that its user signed in with.
+    pub key: Arc<NamedKey>,
     /// Until when, in seconds.
     pub expires_s: i64,
     /// What its CSRF token is made of: 32 hexadecimal digits.
     id: String,
 }
 
+impl Session {
+    /// Its id among those that live, which signs nobody in: 32 hexadecimal digits.
+    #[must_use]
+    pub fn public_id(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(b"browser session ");
+        hash.update(self.id.as_bytes());
+        hex(&hash.finalize()[..16])
+    }
+}
+
 /// Makes and checks sessions.
 pub struct Sessions {
-    admin: Macs,
-    /// If there is a scanner key.
-    scanner: Option<Macs>,
+    of_keys: Vec<(Arc<NamedKey>, Macs)>,
 }
 
 struct Macs {
@@ -65,30 +55,26 @@ impl Macs {
 }
 
 impl Sessions {
-    /// Sessions under `token_key`, of those who sign in with keys of these hashes.
+    /// Sessions under `token_key`, of those who sign in with these keys.
     #[must_use]
-    pub fn new(
-        token_key: &[u8; 32],
-        admin_hash: &[u8; 32],
-        scanner_hash: Option<&[u8; 32]>,
-    ) -> Self {
-        Self {
-            admin: Macs::new(token_key, admin_hash),
-            scanner: scanner_hash.map(|hash| Macs::new(token_key, hash)),
-        }
+    pub fn new(token_key: &[u8; 32], keys: &Keyring) -> Self {
+        let macs = |key: &Arc<NamedKey>| (key.clone(), Macs::new(token_key, key.hash()));
+        Self { of_keys: keys.iter().map(macs).collect() }
     }
 
-    /// A new session, and the cookie `s1.<role>.<id>.<expiry s>.<mac>`; `None` if nobody can have the role.
+    /// A new session that lasts `ttl_s` at most, and the cookie `s2.<name>.<id>.<expiry s>.<mac>`;
+    /// `None` for a key that is not one of these.
     #[must_use]
-    pub fn begin(&self, role: Role, now_s: i64) -> Option<(Session, String)> {
-        let expires_s = now_s.saturating_add(SESSION_S);
+    pub fn begin(&self, key: &NamedKey, now_s: i64, ttl_s: u32) -> Option<(Session, String)> {
+        let (key, macs) = self.of(&key.name)?;
+        let expires_s = now_s.saturating_add(ttl_s.into());
         let id = hex(&random::<16>());
-        let mut cookie = format!("s1.{}.{id}.{expires_s}", role.name());
-        let mut mac = self.macs(role)?.cookie.clone();
+        let mut cookie = format!("s2.{}.{id}.{expires_s}", key.name);
+        let mut mac = macs.cookie.clone();
         mac.update(cookie.as_bytes());
         cookie.push('.');
         BASE64_URL_SAFE_NO_PAD.encode_string(mac.finalize().into_bytes(), &mut cookie);
-        Some((Session { role, expires_s, id }, cookie))
+        Some((Session { key: key.clone(), expires_s, id }, cookie))
     }
 
     /// The session that a cookie stands for.
@@ -98,16 +84,12 @@ impl Sessions {
     pub fn verify(&self, cookie: &str, now_s: i64) -> Result<Session, TokenError> {
         let invalid = TokenError::Invalid;
         let (signed, mac_text) = cookie.rsplit_once('.').ok_or(invalid)?;
-        let rest = signed.strip_prefix("s1.").ok_or(invalid)?;
-        let (role, rest) = rest.split_once('.').ok_or(invalid)?;
+        let rest = signed.strip_prefix("s2.").ok_or(invalid)?;
+        let (name, rest) = rest.split_once('.').ok_or(invalid)?;
         let (id, expiry) = rest.split_once('.').ok_or(invalid)?;
-        let role = match role {
-            "admin" => Role::Admin,
-            "scanner" => Role::Scanner,
-            _ => return Err(invalid),
-        };
+        let (key, macs) = self.of(name).ok_or(invalid)?;
         let mac_bytes = BASE64_URL_SAFE_NO_PAD.decode(mac_text).map_err(|_| invalid)?;
-        let mut mac = self.macs(role).ok_or(invalid)?.cookie.clone();
+        let mut mac = macs.cookie.clone();
         mac.update(signed.as_bytes());
         // Compares in constant time.
         mac.verify_slice(&mac_bytes).map_err(|_| invalid)?;
@@ -115,7 +97,7 @@ impl Sessions {
         if now_s >= expires_s {
             return Err(TokenError::Expired);
         }
-        Ok(Session { role, expires_s, id: id.to_owned() })
+        Ok(Session { key: key.clone(), expires_s, id: id.to_owned() })
     }
 
     /// What a page shows with each request that changes something: only pages of ours can read it.
@@ -133,80 +115,94 @@ impl Sessions {
     }
 
     fn csrf_mac(&self, session: &Session) -> Option<KeyedMac> {
-        let mut mac = self.macs(session.role)?.csrf.clone();
+        let mut mac = self.of(&session.key.name)?.1.csrf.clone();
         mac.update(session.id.as_bytes());
         Some(mac)
     }
 
-    fn macs(&self, role: Role) -> Option<&Macs> {
-        match role {
-            Role::Admin => Some(&self.admin),
-            Role::Scanner => self.scanner.as_ref(),
-        }
+    fn of(&self, name: &str) -> Option<&(Arc<NamedKey>, Macs)> {
+        self.of_keys.iter().find(|(key, _)| &*key.name == name)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::keys::Scope;
 
-    fn sessions() -> Sessions {
-        Sessions::new(&[7; 32], &[1; 32], Some(&[2; 32]))
+    const TTL_S: u32 = 12 * 3_600;
+
+    /// Keys by their names, each with a hash of one byte.
+    fn keys(of: &[(&'static str, u8)]) -> Keyring {
+        Keyring::of(of.iter().map(|&(name, byte)| (name, [byte; 32], vec![Scope::Read])))
+    }
+
+    fn sessions() -> (Keyring, Sessions) {
+        let keys = keys(&[("admin", 1), ("ann", 2)]);
+        let sessions = Sessions::new(&[7; 32], &keys);
+        (keys, sessions)
+    }
+
+    /// A session of a key, and its cookie.
+    fn begin(name: &str) -> (Session, String) {
+        let (keys, sessions) = sessions();
+        sessions.begin(keys.named(name).unwrap(), 1_000, TTL_S).unwrap()
     }
 
     #[test]
-    fn a_session_has_its_role_until_its_exact_end() {
-        for role in [Role::Admin, Role::Scanner] {
-            let (session, cookie) = sessions().begin(role, 1_000).unwrap();
-            let end = 1_000 + SESSION_S;
-            assert_eq!((session.role, session.expires_s), (role, end));
-            assert_eq!(sessions().verify(&cookie, end - 1), Ok(session));
-            assert_eq!(sessions().verify(&cookie, end), Err(TokenError::Expired));
+    fn a_session_has_its_key_until_its_exact_end() {
+        let (keys, sessions) = sessions();
+        for key in keys.iter() {
+            let (session, cookie) = sessions.begin(key, 1_000, TTL_S).unwrap();
+            let end = 1_000 + i64::from(TTL_S);
+            assert_eq!((&session.key, session.expires_s), (key, end));
+            assert_eq!(sessions.verify(&cookie, end - 1), Ok(session));
+            assert_eq!(sessions.verify(&cookie, end), Err(TokenError::Expired));
         }
     }
 
     #[test]
     fn any_changed_byte_makes_a_session_invalid() {
-        let (_, cookie) = sessions().begin(Role::Scanner, 1_000).unwrap();
+        let (_, cookie) = begin("ann");
+        let verify = |cookie: &str| sessions().1.verify(cookie, 1_001);
         for i in 0..cookie.len() {
             let mut bytes = cookie.clone().into_bytes();
             bytes[i] = if bytes[i] == b'0' { b'1' } else { b'0' };
             let forged = String::from_utf8(bytes).unwrap();
-            assert_eq!(sessions().verify(&forged, 1_001), Err(TokenError::Invalid), "{forged}");
+            assert_eq!(verify(&forged), Err(TokenError::Invalid), "{forged}");
         }
-        let promoted = cookie.replace("scanner", "admin");
-        assert_eq!(sessions().verify(&promoted, 1_001), Err(TokenError::Invalid));
+        assert_eq!(verify(&cookie.replace("ann", "admin")), Err(TokenError::Invalid));
     }
 
     #[test]
     fn another_key_at_sign_in_or_of_the_server_ends_all_sessions() {
-        let (_, admin) = sessions().begin(Role::Admin, 1_000).unwrap();
-        let (_, scanner) = sessions().begin(Role::Scanner, 1_000).unwrap();
-        let other = |token_key: u8, admin_key: u8, scanner_key: Option<u8>| {
-            let scanner_hash = scanner_key.map(|key| [key; 32]);
-            let sessions = Sessions::new(&[token_key; 32], &[admin_key; 32], scanner_hash.as_ref());
-            [&admin, &scanner].map(|cookie| sessions.verify(cookie, 1_001).is_ok())
+        let cookies = ["admin", "ann"].map(|name| begin(name).1);
+        let other = |token_key: u8, of: &[(&'static str, u8)]| {
+            let sessions = Sessions::new(&[token_key; 32], &keys(of));
+            cookies.each_ref().map(|cookie| sessions.verify(cookie, 1_001).is_ok())
         };
-        assert_eq!(other(7, 1, Some(2)), [true, true]);
-        assert_eq!(other(7, 9, Some(2)), [false, true]);
-        assert_eq!(other(7, 1, Some(9)), [true, false]);
-        assert_eq!(other(7, 1, None), [true, false]);
-        assert_eq!(other(8, 1, Some(2)), [false, false]);
-        // With one key for both, a scanner's cookie is still a scanner's.
-        let same = Sessions::new(&[7; 32], &[1; 32], Some(&[1; 32]));
-        let (_, cookie) = same.begin(Role::Scanner, 1_000).unwrap();
-        let promoted = cookie.replace("scanner", "admin");
+        assert_eq!(other(7, &[("admin", 1), ("ann", 2)]), [true, true]);
+        assert_eq!(other(7, &[("admin", 9), ("ann", 2)]), [false, true]);
+        assert_eq!(other(7, &[("admin", 1), ("ann", 9)]), [true, false]);
+        assert_eq!(other(7, &[("admin", 1)]), [true, false]);
+        assert_eq!(other(8, &[("admin", 1), ("ann", 2)]), [false, false]);
+        // With one key for both, each cookie is still its own name's.
+        let keys = keys(&[("admin", 1), ("ann", 1)]);
+        let same = Sessions::new(&[7; 32], &keys);
+        let (_, cookie) = same.begin(keys.named("ann").unwrap(), 1_000, TTL_S).unwrap();
+        let promoted = cookie.replace("ann", "admin");
         assert_eq!(same.verify(&promoted, 1_001), Err(TokenError::Invalid));
     }
 
     #[test]
     fn a_csrf_token_belongs_to_one_session() {
-        let (session, cookie) = sessions().begin(Role::Admin, 1_000).unwrap();
-        let (other, _) = sessions().begin(Role::Admin, 1_000).unwrap();
-        let csrf = sessions().csrf(&session);
-        assert!(sessions().csrf_matches(&session, &csrf));
-        for wrong in ["", "x", &csrf[1..], &sessions().csrf(&other), &cookie] {
-            assert!(!sessions().csrf_matches(&session, wrong), "{wrong}");
+        let (session, cookie) = begin("admin");
+        let (other, _) = begin("admin");
+        let (_, sessions) = sessions();
+        let csrf = sessions.csrf(&session);
+        assert!(sessions.csrf_matches(&session, &csrf));
+        for wrong in ["", "x", &csrf[1..], &sessions.csrf(&other), &cookie] {
+            assert!(!sessions.csrf_matches(&session, wrong), "{wrong}");
         }
     }
 }

@@ -1,7 +1,9 @@
-//! The shop's own tokens: JWTs signed with HS256 and a shared secret. No other algorithm is ever tried.
+//! The shop's own tokens: JWTs signed with a shared secret (HS256), or with a key that the shop
+//! publishes. Which of them is tried is configured; a token's header only chooses among those.
 
+use crate::auth::jwks::KeySet;
 use crate::auth::{KeyedMac, hex};
-use crate::config::ShopTokens;
+use crate::config::{JwksSource, Secret, ShopAlgorithm, ShopTokens};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{KeyInit, Mac};
@@ -9,10 +11,14 @@ use onrush_core::ids::{ChannelId, UserId};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
 
 /// Checks the shop's tokens.
 pub struct ShopVerifier {
-    mac: KeyedMac,
+    /// If a secret is shared.
+    mac: Option<KeyedMac>,
+    /// If the shop publishes keys.
+    keys: Option<Arc<KeySet>>,
     issuer: String,
     audience: String,
 }
@@ -20,6 +26,8 @@ pub struct ShopVerifier {
 #[derive(Deserialize)]
 struct Header {
     alg: String,
+    /// Which of the shop's keys.
+    kid: Option<String>,
     /// Extensions that must be understood (RFC 7515, 4.1.11); we understand none.
     crit: Option<serde::de::IgnoredAny>,
 }
@@ -72,11 +80,30 @@ impl ShopVerifier {
     /// Checks against the configured secret, issuer and audience.
     #[must_use]
     pub fn new(config: &ShopTokens) -> Self {
+        let mac = |secret: &Secret| {
+            KeyedMac::new_from_slice(secret.reveal().as_bytes())
+                .expect("a key of any length is accepted")
+        };
+        let keys = |source: &JwksSource| {
+            KeySet::new(source.clone(), config.algorithms.clone(), config.jwks_refresh_s)
+        };
         Self {
-            mac: KeyedMac::new_from_slice(config.secret.reveal().as_bytes())
-                .expect("a key of any length is accepted"),
+            mac: config.secret.as_ref().map(mac),
+            keys: config.jwks.as_ref().map(keys),
             issuer: config.issuer.clone(),
             audience: config.audience.clone(),
+        }
+    }
+
+    /// Has the shop's keys ready for this token: those that it publishes are fetched at first, when
+    /// they are old, and when a token names one that is not there.
+    pub async fn prepare(&self, token: &str) {
+        let Some(keys) = &self.keys else { return };
+        let header = token.split_once('.').and_then(|(header, _)| decode::<Header>(header));
+        if let Some(Header { alg, kid, .. }) = header
+            && ShopAlgorithm::of(&alg).is_some()
+        {
+            keys.look_for(kid.as_deref()).await;
         }
     }
 
@@ -87,16 +114,32 @@ impl ShopVerifier {
     /// `Invalid` unless algorithm, signature and all claims are there and right; `Expired` from `exp` on.
     pub fn verify(&self, token: &str, now_s: i64) -> Result<ShopVisitor, ShopTokenError> {
         let invalid = ShopTokenError::Invalid;
-        let not_ours = invalid("the token is not valid: it is not signed with the shop's secret");
+        let not_ours = invalid("the token is not valid: it is not signed with the shop's key");
         let (signed, signature) = token.rsplit_once('.').ok_or(not_ours)?;
         let (header, claims) = signed.split_once('.').ok_or(not_ours)?;
         let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).map_err(|_| not_ours)?;
-        let mut mac = self.mac.clone();
-        mac.update(signed.as_bytes());
-        mac.verify_slice(&signature).map_err(|_| not_ours)?;
         let header: Header = decode(header).ok_or(not_ours)?;
-        if header.alg != "HS256" || header.crit.is_some() {
-            return Err(invalid("the shop token's algorithm must be HS256, without extensions"));
+        // What is tried is pinned: a public key is never a secret, and nothing is no signature.
+        let is_genuine = match (header.alg.as_str(), &self.mac, &self.keys) {
+            ("HS256", Some(mac), _) => {
+                let mut mac = mac.clone();
+                mac.update(signed.as_bytes());
+                mac.verify_slice(&signature).is_ok()
+            }
+            (name, _, Some(keys)) => ShopAlgorithm::of(name).is_some_and(|algorithm| {
+                let named = (algorithm, header.kid.as_deref());
+                keys.verifies(named, signed.as_bytes(), &signature)
+            }),
+            (_, _, None) => false,
+        };
+        if !is_genuine {
+            let known = header.alg == "HS256" || ShopAlgorithm::of(&header.alg).is_some();
+            let other =
+                "the shop token's algorithm must be HS256, RS256, ES256 or EdDSA, as configured";
+            return Err(if known { not_ours } else { invalid(other) });
+        }
+        if header.crit.is_some() {
+            return Err(invalid("the shop token's header must have no extensions (crit)"));
         }
         let claims = self.claims(claims)?;
         // NumericDate may carry a fraction; it is compared, never stored.
@@ -164,11 +207,8 @@ mod tests {
     const SECRET: &str = "a shared secret of at least 32 bytes";
 
     fn verifier() -> ShopVerifier {
-        ShopVerifier::new(&ShopTokens {
-            secret: SECRET.to_owned().into(),
-            issuer: "https://shop.example".into(),
-            audience: "onrush".into(),
-        })
+        let secret = SECRET.to_owned().into();
+        ShopVerifier::new(&ShopTokens::shared(secret, "https://shop.example", "onrush"))
     }
 
     fn token(header: &Value, claims: &Value) -> String {
@@ -219,7 +259,7 @@ mod tests {
             other => panic!("{token} is {other:?}"),
         };
         says(&token(&json!({"alg": "none"}), &claims()), 1_000, "HS256");
-        says(&token(&json!({"alg": "HS256", "crit": ["b64"]}), &claims()), 1_000, "HS256");
+        says(&token(&json!({"alg": "HS256", "crit": ["b64"]}), &claims()), 1_000, "crit");
         says(&with("aud", json!("other")), 1_000, "aud is not");
         says(&with("iss", json!("https://evil.example")), 1_000, "iss is not");
         says(&with("nbf", json!(1_500)), 1_000, "nbf");

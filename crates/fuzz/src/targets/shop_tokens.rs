@@ -25,11 +25,8 @@ const CLAIMS: &[u8] =
 /// # Panics
 /// If a token is accepted whose header or claims are not as they must be, or that was changed.
 pub fn target(bytes: &[u8]) -> Verdict {
-    let verifier = ShopVerifier::new(&ShopTokens {
-        secret: SECRET.to_owned().into(),
-        issuer: ISSUER.to_owned(),
-        audience: AUDIENCE.to_owned(),
-    });
+    let verifier =
+        ShopVerifier::new(&ShopTokens::shared(SECRET.to_owned().into(), ISSUER, AUDIENCE));
     let issued = signed(HEADER, CLAIMS);
     let shown = edited(&issued, bytes);
     judged(&issued, &shown, &verifier.verify(&shown, NOW_S));

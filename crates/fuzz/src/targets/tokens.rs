@@ -10,9 +10,11 @@ use crate::verdict::Verdict;
 use onrush_base::auth::TokenError;
 use onrush_base::auth::carry::CarryCodes;
 use onrush_base::auth::guest::GuestTokens;
+use onrush_base::auth::keyring::Keyring;
 use onrush_base::auth::link::BookingLinks;
-use onrush_base::auth::session::{Role, Sessions};
+use onrush_base::auth::session::Sessions;
 use onrush_base::auth::ticket::{StreamTickets, TICKET_S};
+use onrush_base::config::keys::Scope;
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
@@ -77,9 +79,11 @@ fn stream_ticket(edits: &[u8]) -> Verdict {
 }
 
 fn session(edits: &[u8]) -> Verdict {
-    let sessions = Sessions::new(&KEY, &[1; 32], Some(&[2; 32]));
-    let begun = sessions.begin(Role::Scanner, NOW_S);
-    let (session, issued) = begun.expect("there is a key for scanners");
+    let door = vec![Scope::Door];
+    let keys = Keyring::of([("admin", [1; 32], vec![Scope::Admin]), ("door", [2; 32], door)]);
+    let sessions = Sessions::new(&KEY, &keys);
+    let begun = sessions.begin(keys.named("door").expect("it is there"), NOW_S, 43_200);
+    let (session, issued) = begun.expect("it is one of the keys");
     let shown = edited(&issued, edits);
     let read = sessions.verify(&shown, NOW_S);
     if let Ok(read) = &read {

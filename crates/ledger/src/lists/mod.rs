@@ -6,6 +6,7 @@ mod query;
 
 pub(crate) use query::{Dialect, List, Value};
 
+use crate::action::{Action, ActionFilter};
 use crate::booking::{Booking, BookingFilter, Buyer};
 use crate::delivery::DeadLetter;
 use crate::desk::{DeskEntry, DeskFilter};
@@ -169,6 +170,18 @@ pub(crate) fn desk(db: &Dialect, filter: &DeskFilter, limit: usize) -> List<Desk
     let order = (Falling, ["created_at", "entry_id"]);
     query.page(order, (after.as_deref(), time_values), limit, |entry| {
         time_key(entry.created_at, &entry.entry)
+    })
+}
+
+/// What was done with keys, the latest first.
+pub(crate) fn actions(db: &Dialect, filter: &ActionFilter, limit: usize) -> List<Action> {
+    let ActionFilter { name, event, after } = filter;
+    let mut query = Query::of(db, "actions");
+    query.equal("key_name", name.as_deref());
+    query.equal("event_id", event.as_ref().map(EventId::as_str));
+    let order = (Falling, ["at", "request_id"]);
+    query.page(order, (after.as_deref(), time_values), limit, |action| {
+        time_key(action.at, &action.request)
     })
 }
 

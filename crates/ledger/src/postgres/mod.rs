@@ -12,8 +12,10 @@
 //! encrypted: the way to PostgreSQL has to be a private one.
 
 mod access;
+mod actions;
 mod archive;
 mod bookings;
+mod browsers;
 mod buyers;
 mod catalogue;
 mod claims;
@@ -49,6 +51,7 @@ pub use options::{PgOptions, Protection};
 pub use shared::Flags;
 
 use crate::access::CarryCode;
+use crate::action::{Action, ActionFilter};
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
@@ -57,6 +60,7 @@ use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
 use crate::request::{Begun, RequestKey, StoredAnswer};
 use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
+use crate::session::{BrowserSession, SessionsOf};
 use crate::{Ledger, LedgerError, Page, Pending, lists};
 use archive::Append;
 use claims::{Claimant, EngineTime};
@@ -190,6 +194,24 @@ impl PgLedger {
         Box::pin(async move { database.ask(&what).await })
     }
 
+    /// Has rows forgotten, `at_once` by each statement, until there are no more.
+    fn forget<A: Ask<Answer = u64> + 'static>(&self, at_once: u64, what: A) -> Pending<u64> {
+        let database = self.database.clone();
+        let task = self.runtime.spawn(async move {
+            let mut forgotten = 0;
+            loop {
+                let rows = database.ask(&what).await?;
+                forgotten += rows;
+                if rows < at_once {
+                    return Ok(forgotten);
+                }
+            }
+        });
+        Box::pin(async move {
+            task.await.unwrap_or_else(|_| Err(LedgerError::Unavailable("it has stopped".into())))
+        })
+    }
+
     /// Has something written by itself, whether or not the caller waits for it.
     fn write<A: Ask<Answer: 'static> + 'static>(&self, what: A) -> Pending<A::Answer> {
         let database = self.database.clone();
@@ -288,20 +310,7 @@ impl Ledger for PgLedger {
     }
 
     fn forget_answers(&self, before: Time) -> Pending<u64> {
-        let database = self.database.clone();
-        let task = self.runtime.spawn(async move {
-            let mut forgotten = 0;
-            loop {
-                let rows = database.ask(&requests::Forget(before)).await?;
-                forgotten += rows;
-                if rows < requests::FORGOTTEN_AT_ONCE {
-                    return Ok(forgotten);
-                }
-            }
-        });
-        Box::pin(async move {
-            task.await.unwrap_or_else(|_| Err(LedgerError::Unavailable("it has stopped".into())))
-        })
+        self.forget(requests::FORGOTTEN_AT_ONCE, requests::Forget(before))
     }
 
     fn set_buyer(&self, booking: &BookingId, buyer: Buyer) -> Pending<()> {
@@ -443,5 +452,33 @@ impl Ledger for PgLedger {
 
     fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>> {
         self.read(PageOf::rows(lists::desk(&POSTGRES, &filter, limit)))
+    }
+
+    fn note_action(&self, action: Action) -> Pending<()> {
+        self.write(actions::Note(action))
+    }
+
+    fn actions(&self, filter: ActionFilter, limit: usize) -> Pending<Page<Action>> {
+        self.read(PageOf::rows(lists::actions(&POSTGRES, &filter, limit)))
+    }
+
+    fn forget_actions(&self, before: Time) -> Pending<u64> {
+        self.forget(actions::FORGOTTEN_AT_ONCE, actions::Forget(before))
+    }
+
+    fn begin_session(&self, session: BrowserSession, idle_ms: i64) -> Pending<()> {
+        self.write(browsers::Begin(session, idle_ms))
+    }
+
+    fn use_session(&self, id: &str, at: Time, idle_ms: i64) -> Pending<Option<BrowserSession>> {
+        self.write(browsers::Used { id: id.to_owned(), at, idle_ms })
+    }
+
+    fn live_sessions(&self, at: Time, idle_ms: i64) -> Pending<Vec<BrowserSession>> {
+        self.read(browsers::Live(at, idle_ms))
+    }
+
+    fn end_sessions(&self, which: SessionsOf) -> Pending<u64> {
+        self.write(browsers::End(which))
     }
 }

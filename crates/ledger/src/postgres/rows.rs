@@ -4,6 +4,7 @@
 //! number of rows of one parameter, and `row_to_json` makes one text of a row.
 
 use super::fault::Fault;
+use crate::action::Action;
 use crate::booking::{Booking, Buyer};
 use crate::delivery::{Delivered, Message};
 use crate::desk::{DeskEntry, DeskKind, DeskStatus, Settled};
@@ -11,6 +12,7 @@ use crate::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use crate::projection::CatalogueText;
 use crate::receipt::{Corrects, Document, Receipt, ReceiptNumber, Series};
 use crate::saga::{Saga, SagaNote};
+use crate::session::BrowserSession;
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
@@ -198,6 +200,36 @@ struct CatalogueTextColumns {
     venue: String,
 }
 
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Action")]
+struct ActionColumns {
+    #[serde(rename = "request_id")]
+    request: String,
+    at: Time,
+    #[serde(rename = "key_name")]
+    name: Option<String>,
+    address: String,
+    method: String,
+    path: String,
+    #[serde(rename = "event_id")]
+    event: Option<EventId>,
+    status: u16,
+    code: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "BrowserSession")]
+struct BrowserSessionColumns {
+    #[serde(rename = "session_id")]
+    id: String,
+    #[serde(rename = "key_name")]
+    name: String,
+    address: String,
+    begun_at: Time,
+    seen_at: Time,
+    ends_at: Time,
+}
+
 /// Something that is a row of a table.
 pub(super) trait Stored: Sized {
     fn columns<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
@@ -227,7 +259,9 @@ stored!(
     Booking as BookingColumns,
     Buyer as BuyerColumns,
     Message as MessageColumns,
-    CatalogueText as CatalogueTextColumns
+    CatalogueText as CatalogueTextColumns,
+    Action as ActionColumns,
+    BrowserSession as BrowserSessionColumns
 );
 
 impl Stored for DeskEntry {

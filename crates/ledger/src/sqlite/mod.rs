@@ -10,7 +10,9 @@
 //! [`LedgerError::Unavailable`]; the next one is tried.
 
 mod access;
+mod actions;
 mod bookings;
+mod browsers;
 mod buyers;
 mod catalogue;
 mod checkpointer;
@@ -45,6 +47,7 @@ pub use reader::LedgerReader;
 pub use stepped::SteppedLedger;
 
 use crate::access::CarryCode;
+use crate::action::{Action, ActionFilter};
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
@@ -53,6 +56,7 @@ use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
 use crate::request::{Begun, RequestKey, StoredAnswer};
 use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
+use crate::session::{BrowserSession, SessionsOf};
 use crate::{Ledger, LedgerError, Page, Pending};
 use checkpointer::Checkpointer;
 use health::{Check, Health};
@@ -257,6 +261,28 @@ impl SqliteLedger {
         Self::ask(&self.writing, Lane::Always, run)
     }
 
+    /// Has rows forgotten, `at_once` by each transaction, until there are no more.
+    fn forget<F>(&self, at_once: u64, run: F) -> Pending<u64>
+    where
+        F: Fn(&Statements<'_>) -> rusqlite::Result<u64> + Clone + Send + 'static,
+    {
+        let writing = self.writing.clone();
+        let forget = move || {
+            let run = run.clone();
+            Self::ask(&writing, Lane::Bounded, move |db| Ok(run(db)?))
+        };
+        let first = forget();
+        Box::pin(async move {
+            let mut rows = first.await?;
+            let mut forgotten = rows;
+            while rows == at_once {
+                rows = forget().await?;
+                forgotten += rows;
+            }
+            Ok(forgotten)
+        })
+    }
+
     /// Has something read beside the writer.
     fn report<T, F>(&self, mut run: F) -> Pending<T>
     where
@@ -337,19 +363,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn forget_answers(&self, before: Time) -> Pending<u64> {
-        let writing = self.writing.clone();
-        let forget =
-            move || Self::ask(&writing, Lane::Bounded, move |db| Ok(requests::forget(db, before)?));
-        let first = forget();
-        Box::pin(async move {
-            let mut rows = first.await?;
-            let mut forgotten = rows;
-            while rows == requests::FORGOTTEN_AT_ONCE {
-                rows = forget().await?;
-                forgotten += rows;
-            }
-            Ok(forgotten)
-        })
+        self.forget(requests::FORGOTTEN_AT_ONCE, move |db| requests::forget(db, before))
     }
 
     fn set_buyer(&self, booking: &BookingId, buyer: Buyer) -> Pending<()> {
@@ -500,5 +514,34 @@ impl Ledger for SqliteLedger {
 
     fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>> {
         self.report(move |db| desk::list(db, &filter, limit))
+    }
+
+    fn note_action(&self, action: Action) -> Pending<()> {
+        self.tell_writer(move |db| Ok(actions::note(db, &action)?))
+    }
+
+    fn actions(&self, filter: ActionFilter, limit: usize) -> Pending<Page<Action>> {
+        self.report(move |db| actions::list(db, &filter, limit))
+    }
+
+    fn forget_actions(&self, before: Time) -> Pending<u64> {
+        self.forget(actions::FORGOTTEN_AT_ONCE, move |db| actions::forget(db, before))
+    }
+
+    fn begin_session(&self, session: BrowserSession, idle_ms: i64) -> Pending<()> {
+        self.ask_writer(move |db| browsers::begin(db, &session, idle_ms))
+    }
+
+    fn use_session(&self, id: &str, at: Time, idle_ms: i64) -> Pending<Option<BrowserSession>> {
+        let id = id.to_owned();
+        self.ask_writer(move |db| browsers::used(db, &id, at, idle_ms))
+    }
+
+    fn live_sessions(&self, at: Time, idle_ms: i64) -> Pending<Vec<BrowserSession>> {
+        self.ask_writer(move |db| browsers::list(db, at, idle_ms))
+    }
+
+    fn end_sessions(&self, which: SessionsOf) -> Pending<u64> {
+        self.tell_writer(move |db| Ok(browsers::end(db, &which)?))
     }
 }

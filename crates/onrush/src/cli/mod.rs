@@ -1,6 +1,7 @@
 //! The command line.
 
 mod config;
+mod key;
 mod sandbox;
 mod serve;
 mod sync_inventory;
@@ -28,6 +29,8 @@ enum Command {
     /// Show every setting there is, as a configuration file to start from, or check a file
     #[command(after_help = EXIT_CODES)]
     Config(config::ConfigArgs),
+    /// Make keys for people and services
+    Key(key::KeyArgs),
     /// Run the sandbox: a payment gateway that moves no money
     #[command(after_help = EXIT_CODES)]
     Sandbox(sandbox::SandboxArgs),
@@ -55,6 +58,7 @@ pub(crate) fn run() -> ExitCode {
     let exit = match Cli::parse().command {
         Command::Serve(args) => serve::run(&args),
         Command::Config(args) => config::run(&args),
+        Command::Key(args) => key::run(&args),
         Command::Sandbox(args) => sandbox::run(&args),
         Command::Demo(args) => onrush_lab::demo::run(&args),
         Command::Audit(args) => onrush_audit::run(&args),

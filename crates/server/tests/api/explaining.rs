@@ -51,7 +51,7 @@ async fn a_seat_tells_who_has_it_since_when_and_what_was_before() {
     let told = seat(&shop, "A-2").await;
     assert_eq!(
         (&told["status"], &told["by"], &told["why"]),
-        (&json!("free"), &json!("box office"), &json!("illness"))
+        (&json!("free"), &json!("admin"), &json!("illness"))
     );
     // Its neighbour has only been there.
     assert_eq!(whats(&seat(&shop, "A-1").await), ["added"]);
@@ -67,7 +67,7 @@ async fn a_blocked_seat_tells_who_blocked_it_and_why() {
     let told = seat(&shop, "A-1").await;
     assert_eq!(
         (&told["status"], &told["by"], &told["why"]),
-        (&json!("blocked"), &json!("stage"), &json!("camera"))
+        (&json!("blocked"), &json!("admin"), &json!("camera"))
     );
     assert_eq!(told["since"], told["history"][1]["at"]);
 }

@@ -1,6 +1,7 @@
 //! The HTTP API through real sockets: each test starts a server of its own on a free port, in a
 //! directory of its own.
 
+mod actions;
 mod bad_input;
 mod best;
 mod booking_paths;
@@ -35,6 +36,7 @@ mod repeating;
 mod returning;
 mod samples;
 mod sandboxed;
+mod scopes;
 mod seat_maps;
 mod sessions;
 mod shapes;

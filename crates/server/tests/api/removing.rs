@@ -121,7 +121,7 @@ async fn a_banned_visitor_takes_nothing_until_unbanned_and_is_listed_in_pages() 
     let ban = &first["bans"][0];
     assert_eq!(
         (&ban["user"], &ban["by"], &ban["why"]),
-        (&json!(users[0]), &json!("desk"), &json!("bot"))
+        (&json!(users[0]), &json!("admin"), &json!("bot"))
     );
     assert_eq!(ban["at"].as_i64(), Some(shop.clock.now().0));
     assert_eq!(first["next"], json!(users[1]));
@@ -167,5 +167,5 @@ async fn a_unit_that_a_removal_gave_back_says_why() {
     let file = shop.admin("GET", "/events/e/pools/ga").send().await.expect(200).json();
     let steps = file["history"].as_array().unwrap();
     let released = steps.iter().find(|step| step["what"] == "released").unwrap();
-    assert_eq!((&released["by"], &released["why"]), (&json!("desk"), &json!("bot")));
+    assert_eq!((&released["by"], &released["why"]), (&json!("admin"), &json!("bot")));
 }

@@ -173,11 +173,8 @@ fn shop_token(secret: &str) -> String {
 async fn only_genuine_guest_tokens_are_renewed_and_carried() {
     let secret = "a shared secret of at least 32 bytes";
     let shop = Shop::start_with(|config| {
-        config.shop_tokens = Some(ShopTokens {
-            secret: Secret::from(secret.to_owned()),
-            issuer: "shop".into(),
-            audience: "onrush".into(),
-        });
+        config.shop_tokens =
+            Some(ShopTokens::shared(Secret::from(secret.to_owned()), "shop", "onrush"));
     })
     .await;
     let guest = shop.guest().await;

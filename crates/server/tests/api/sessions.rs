@@ -53,14 +53,15 @@ async fn who_signs_in_with_the_admin_key_may_do_what_the_key_may() {
     let shop = shop().await;
     let answer = try_key(&shop, ADMIN_KEY).await.expect(200);
     assert_eq!(
-        (answer.text("role").as_str(), answer.header("cache-control")),
+        (answer.text("name").as_str(), answer.header("cache-control")),
         ("admin", Some("no-store"))
     );
     let browser = sign_in(&shop, ADMIN_KEY).await;
     browser.ask("GET", "/admin/feed").send().await.expect(200);
     browser.page("POST", "/admin/events").json(&event("e")).send().await.expect(201);
     let shown = browser.ask("GET", "/session").send().await.expect(200).json();
-    assert_eq!((&shown["role"], &shown["csrf"]), (&json!("admin"), &json!(browser.csrf)));
+    assert_eq!((&shown["name"], &shown["csrf"]), (&json!("admin"), &json!(browser.csrf)));
+    assert_eq!(shown["scopes"], json!(["admin"]));
     let left_ms = shown["until"].as_i64().unwrap() - crate::sandboxed::now_s() * 1_000;
     assert!((11 * 3_600_000..=12 * 3_600_000).contains(&left_ms), "{left_ms}");
     // A visitor is nobody's organiser.
@@ -111,16 +112,17 @@ async fn a_scanner_checks_in_and_administers_nothing() {
     let shop = shop().await;
     let browser = sign_in(&shop, SCANNER_KEY).await;
     let shown = browser.ask("GET", "/session").send().await.expect(200);
-    assert_eq!(shown.text("role"), "scanner");
+    assert_eq!(shown.text("name"), "scanner");
+    assert_eq!(shown.json()["scopes"], json!(["door"]));
     let wrong = json!({"code": "no ticket"});
     let scan = browser.page("POST", "/check-in").json(&wrong).send().await;
     assert_eq!(scan.problem(), (422, "TICKET_NOT_GENUINE".into()));
     let plain = browser.ask("POST", "/check-in").json(&wrong).send().await;
     assert_eq!(plain.problem(), (403, "CSRF_REFUSED".into()));
     let feed = browser.ask("GET", "/admin/feed").send().await;
-    assert_eq!(feed.problem(), (401, "TOKEN_INVALID".into()));
+    assert_eq!(feed.problem(), (403, "SCOPE_MISSING".into()));
     let create = browser.page("POST", "/admin/events").json(&event("e")).send().await;
-    assert_eq!(create.problem(), (401, "TOKEN_INVALID".into()));
+    assert_eq!(create.problem(), (403, "SCOPE_MISSING".into()));
     // The admin's cookie opens the door as the key does.
     let admin = sign_in(&shop, ADMIN_KEY).await;
     let scan = admin.page("POST", "/check-in").json(&wrong).send().await;
@@ -137,7 +139,7 @@ async fn the_cookie_is_for_this_host_and_no_script_and_goes_at_sign_out() {
             Shop::start_with(|config| config.public_url = public_url.map(str::to_owned)).await;
         let answer = try_key(&shop, ADMIN_KEY).await.expect(200);
         let cookie = cookie_of(&answer);
-        assert!(cookie.starts_with(&format!("{name}=s1.admin.")), "{cookie}");
+        assert!(cookie.starts_with(&format!("{name}=s2.admin.")), "{cookie}");
         let flags = |cookie: &str, age_s: u32| {
             format!("{cookie}; Path={path}; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}")
         };
@@ -231,4 +233,77 @@ async fn wrong_keys_are_limited_by_address_and_right_ones_cost_nothing() {
     assert!(wrong >= 10, "{wrong}");
     assert_eq!(limited.problem(), (429, "RATE_LIMITED".into()));
     from("203.0.113.10", ADMIN_KEY).await.expect(200);
+}
+
+/// Whether somebody is signed in with what a browser has.
+async fn is_in(browser: &Browser<'_>) -> bool {
+    let answer = browser.ask("GET", "/session").send().await;
+    if answer.status != 200 {
+        assert_eq!(answer.problem(), (401, "TOKEN_EXPIRED".into()));
+    }
+    answer.status == 200
+}
+
+#[tokio::test]
+async fn a_copy_of_the_cookie_is_of_no_use_after_sign_out() {
+    let shop = shop().await;
+    let (mine, other) = (sign_in(&shop, ADMIN_KEY).await, sign_in(&shop, ADMIN_KEY).await);
+    mine.page("DELETE", "/session").send().await.expect(200);
+    assert!(!is_in(&mine).await);
+    let feed = mine.ask("GET", "/admin/feed").send().await;
+    assert_eq!(feed.problem(), (401, "TOKEN_EXPIRED".into()));
+    assert!(is_in(&other).await);
+}
+
+#[tokio::test]
+async fn sessions_are_listed_and_ended_one_by_one_by_name_and_all_at_once() {
+    let shop = shop().await;
+    let [first, second] = [sign_in(&shop, ADMIN_KEY).await, sign_in(&shop, ADMIN_KEY).await];
+    let scanner = sign_in(&shop, SCANNER_KEY).await;
+    let list = async || {
+        let live = shop.admin("GET", "/sessions").send().await.expect(200).json();
+        live["sessions"].as_array().unwrap().clone()
+    };
+    let all = list().await;
+    let mut names: Vec<_> = all.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["admin", "admin", "scanner"]);
+    for session in &all {
+        // What is listed signs nobody in.
+        let id = session["session"].as_str().unwrap();
+        assert!(![&first, &second, &scanner].iter().any(|it| it.cookie.contains(id)), "{id}");
+    }
+    let end = async |query: &str| {
+        let ended = shop.admin("DELETE", &format!("/sessions{query}")).send().await.expect(200);
+        ended.json()["ended"].clone()
+    };
+    let of_scanner = all.iter().find(|it| it["name"] == "scanner").unwrap();
+    assert_eq!(end(&format!("/{}", of_scanner["session"].as_str().unwrap())).await, json!(1));
+    assert_eq!([is_in(&scanner).await, is_in(&first).await], [false, true]);
+    assert_eq!(end("?name=scanner").await, json!(0));
+    assert_eq!(end("?name=admin").await, json!(2));
+    assert_eq!([is_in(&first).await, is_in(&second).await], [false, false]);
+    let again = sign_in(&shop, SCANNER_KEY).await;
+    assert_eq!(end("").await, json!(1));
+    assert!(!is_in(&again).await);
+    assert_eq!(list().await, [json!(null); 0]);
+    // Who lets people in may not.
+    let refused = shop.ask("DELETE", "/admin/sessions").bearer(SCANNER_KEY).send().await;
+    assert_eq!(refused.problem(), (403, "SCOPE_MISSING".into()));
+}
+
+#[tokio::test]
+async fn a_session_ends_when_nobody_uses_it_and_in_the_end_however_much_it_is_used() {
+    let shop = Shop::start_with(|config| {
+        (config.session_idle_s, config.session_ttl_s) = (600, 2_000);
+    })
+    .await;
+    let (used, idle) = (sign_in(&shop, ADMIN_KEY).await, sign_in(&shop, ADMIN_KEY).await);
+    for _ in 0..3 {
+        shop.clock.advance_ms(599_000);
+        assert!(is_in(&used).await);
+    }
+    assert!(!is_in(&idle).await);
+    shop.clock.advance_ms(203_000);
+    assert!(!is_in(&used).await);
 }

@@ -175,7 +175,7 @@ async fn the_scanner_key_lets_people_in_and_opens_nothing_else() {
         assert_eq!(answer.problem(), (401, "TOKEN_INVALID".into()), "{token}");
     }
     let feed = shop.ask("GET", "/admin/feed").bearer(SCANNER_KEY).send().await;
-    assert_eq!(feed.problem(), (401, "TOKEN_INVALID".into()));
+    assert_eq!(feed.problem(), (403, "SCOPE_MISSING".into()));
     check_in(ADMIN_KEY).await.expect(200);
     assert_eq!(check_in(SCANNER_KEY).await.problem(), (409, "ALREADY_CHECKED_IN".into()));
 }

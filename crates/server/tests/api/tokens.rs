@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ed25519_dalek::{Signature, VerifyingKey};
 use hmac::{Hmac, KeyInit, Mac};
-use onrush_base::config::ShopTokens;
+use onrush_base::config::{JwksSource, ShopTokens};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use std::os::unix::fs::PermissionsExt;
@@ -69,11 +69,8 @@ pub(crate) fn shop_token(secret: &str, claims: &Value) -> String {
 async fn a_shop_token_that_lacks_a_claim_is_told_which() {
     const SECRET: &str = "a shared secret of at least 32 bytes";
     let shop = Shop::start_with(|config| {
-        config.shop_tokens = Some(ShopTokens {
-            secret: SECRET.to_owned().into(),
-            issuer: "https://shop.example".into(),
-            audience: "onrush".into(),
-        });
+        config.shop_tokens =
+            Some(ShopTokens::shared(SECRET.to_owned().into(), "https://shop.example", "onrush"));
     })
     .await;
     let whole = json!({"sub": "42", "iss": "https://shop.example", "aud": "onrush",
@@ -98,6 +95,45 @@ async fn a_shop_token_that_lacks_a_claim_is_told_which() {
     let forged = forged.send().await;
     assert_eq!(forged.problem(), (401, "TOKEN_INVALID".into()));
     assert!(!forged.text("detail").contains("lacks"));
+}
+
+#[tokio::test]
+async fn a_shop_token_by_a_published_key_is_a_visitors() {
+    use ed25519_dalek::{Signer, SigningKey};
+    let key = SigningKey::from_bytes(&[7; 32]);
+    let x = BASE64_URL_SAFE_NO_PAD.encode(key.verifying_key().as_bytes());
+    let keys = tempfile::tempdir().unwrap();
+    let file = keys.path().join("jwks.json");
+    let set = json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "one", "x": x}]});
+    std::fs::write(&file, set.to_string()).unwrap();
+    let shop = Shop::start_with(|config| {
+        let secret = "a shared secret of at least 32 bytes".to_owned().into();
+        let mut tokens = ShopTokens::shared(secret, "https://shop.example", "onrush");
+        (tokens.secret, tokens.jwks) = (None, Some(JwksSource::File(file)));
+        config.shop_tokens = Some(tokens);
+    })
+    .await;
+    shop.flash_sale("e").await;
+    let claims = json!({"iss": "https://shop.example", "sub": "42", "aud": "onrush",
+        "exp": 4_000_000_000_i64});
+    let part = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+    let token = |alg: &str| {
+        let signed = format!("{}.{}", part(&json!({"alg": alg, "kid": "one"})), part(&claims));
+        let signature = key.sign(signed.as_bytes()).to_bytes();
+        format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
+    };
+    let hold = |token: String| {
+        let hold = shop.ask("POST", "/events/e/bookings").bearer(&token).key("k");
+        hold.json(&json!({"pools": {"ga": 1}})).send()
+    };
+    hold(token("EdDSA")).await.expect(201);
+    for alg in ["none", "HS256", "RS256"] {
+        assert_eq!(hold(token(alg)).await.problem(), (401, "TOKEN_INVALID".into()), "{alg}");
+    }
+    let shared = shop_token("a shared secret of at least 32 bytes", &claims);
+    assert_eq!(hold(shared).await.problem(), (401, "TOKEN_INVALID".into()));
+    // Guests are as before.
+    shop.guest().await.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201);
 }
 
 #[tokio::test]

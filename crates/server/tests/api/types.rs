@@ -253,9 +253,9 @@ async fn the_organiser_sees_types_and_how_they_changed() {
     assert_eq!(
         facts,
         [
-            (&json!("ann"), &json!("start"), &json!("ga"), &null),
-            (&json!("ann"), &json!("start"), &null, &json!("Stalls")),
-            (&json!("bob"), &json!("adults only"), &json!("ga"), &null),
+            (&json!("admin"), &json!("start"), &json!("ga"), &null),
+            (&json!("admin"), &json!("start"), &null, &json!("Stalls")),
+            (&json!("admin"), &json!("adults only"), &json!("ga"), &null),
         ]
     );
     assert_eq!(history[0]["types"].as_array().unwrap().len(), 3);

@@ -3,7 +3,7 @@
 use super::find::event_of_booking;
 use super::keeper::Owner;
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::IdText;
@@ -189,11 +189,11 @@ pub struct Erased {
     request_body = Whose,
     responses((status = 200, description = "How many bookings' buyers were erased", body = Erased),
         WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn erase_buyers(
     State(ledger): State<Arc<dyn Ledger>>,
-    _: Admin,
+    _: Operator,
     JsonBody(whose): JsonBody<Whose>,
 ) -> Result<Response, Problem> {
     let whose = match whose {

@@ -4,7 +4,7 @@ use super::find::{booking_answer, event_of_booking, find_booking};
 use super::keeper::{Keeper, Who};
 use super::shapes::BookingBody;
 use crate::http::body::{JsonBody, Nothing, OptionalBytes};
-use crate::http::caller::{Admin, Ids, OptionalKey};
+use crate::http::caller::{Ids, Operator, OptionalKey};
 use crate::http::events::settings::teach_steps;
 use crate::http::faults::hide_event;
 use crate::http::once::{Purpose, Scope};
@@ -24,6 +24,7 @@ use onrush_relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK};
 use onrush_saga::Sagas;
 use onrush_store::Failure;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
@@ -91,13 +92,14 @@ async fn give_back(
     Ok(booking_answer(&event, &view))
 }
 
-/// Who cancels, and why.
+/// Why it is cancelled, and what goes back.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cancellation {
-    /// Who.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
@@ -112,19 +114,19 @@ pub struct Cancellation {
     params(("event" = EventIdText, Path), ("booking" = IdText, Path)),
     request_body = Cancellation,
     responses((status = 200, description = "The booking", body = BookingBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn cancel_confirmed(
     State(sale): State<Arc<Sale>>,
     State(sagas): State<Arc<Sagas>>,
     Ids((event, booking)): Ids<(EventId, BookingId)>,
-    _: Admin,
-    JsonBody(Cancellation { by, why, refund_minor }): JsonBody<Cancellation>,
+    operator: Operator,
+    JsonBody(Cancellation { by: IgnoredAny, why, refund_minor }): JsonBody<Cancellation>,
 ) -> Result<Response, Problem> {
     let refund_minor = refund_minor.map(|Whole(refund_minor)| refund_minor);
     let command = Command::CancelConfirmed {
         booking: booking.clone(),
-        reason: Reason { by, why },
+        reason: operator.because(why),
         terms: CancelTerms::Organiser { refund_minor },
     };
     teach_steps(&sale, &sagas, &event).await;

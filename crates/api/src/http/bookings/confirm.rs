@@ -5,7 +5,7 @@ use super::find::{booking_answer, event_of_booking, find_booking};
 use super::keeper::Owner;
 use super::shapes::BookingBody;
 use crate::http::body::OptionalBody;
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::faults::hide_event;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
@@ -88,13 +88,13 @@ pub struct TakenPayment {
         (status = 402, description = "`PAYMENT_REQUIRED`",
             content_type = "application/problem+json", body = ProblemBody),
     ),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn confirm_at_box_office(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
     Ids((event, booking)): Ids<(EventId, BookingId)>,
-    _: Admin,
+    _: Operator,
     OptionalBody(body): OptionalBody<TakenPayment>,
 ) -> Result<Response, Problem> {
     let payment: Option<PaymentId> = body.payment.as_deref().map(id).transpose()?;

@@ -46,23 +46,34 @@ pub async fn hold(
     key: IdempotencyKey,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
+    hold_for(&sale, &event, &shopper, key.as_str(), &body).await
+}
+
+/// Holds what a body wishes for somebody, under a key.
+pub(super) async fn hold_for(
+    sale: &Sale,
+    event: &EventId,
+    shopper: &Shopper,
+    key: &str,
+    body: &JsonBytes,
+) -> Result<Response, Problem> {
     let wish = body.parse::<WishBody<'_>>()?;
-    let booking = sale.names.booking(&event, shopper.user.as_str(), key.as_str());
-    let channels = match shopper.channels(&sale, &event, wish.codes()).await {
+    let booking = sale.names.booking(event, shopper.user.as_str(), key);
+    let channels = match shopper.channels(sale, event, wish.codes()).await {
         Ok(channels) => channels,
         // Codes are withdrawn while answers are on their way: a retry needs none.
         Err(problem) => {
-            let held = find_booking(&sale, &event, &booking, Some(&shopper.user)).await;
+            let held = find_booking(sale, event, &booking, Some(&shopper.user)).await;
             held.map_err(|_| problem)?;
             Vec::new()
         }
     };
     let commands = wish.commands(&booking, &shopper.user, &channels)?;
-    match first_that_can_be(&sale, &event, commands).await {
+    match first_that_can_be(sale, event, commands).await {
         Ok(view) => {
             onrush_saga::kill::reached("answering:Hold");
             count(&sale.metrics.holds_accepted);
-            Ok(json(StatusCode::CREATED, &BookingBody::new(&event, &view)))
+            Ok(json(StatusCode::CREATED, &BookingBody::new(event, &view)))
         }
         Err(failure) => {
             if matches!(failure, Failure::Refused(_)) {

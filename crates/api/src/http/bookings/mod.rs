@@ -5,6 +5,7 @@ pub mod cancel;
 pub mod confirm;
 pub mod costs;
 pub mod find;
+pub mod for_somebody;
 pub mod hold;
 pub mod keeper;
 pub mod link;
@@ -24,6 +25,7 @@ pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(hold::hold))
         .routes(routes!(hold::extend))
+        .routes(routes!(for_somebody::hold_for_somebody))
         .routes(routes!(quote::quote))
         .routes(routes!(read::bookings))
         .routes(routes!(read::booking))

@@ -2,7 +2,7 @@
 
 use super::shapes::{BookingStatus, LedgerBooking, LedgerBookings};
 use crate::http::body::json;
-use crate::http::caller::{Admin, Strict};
+use crate::http::caller::{Operator, Strict};
 use crate::http::events::shapes::money::TaxOf;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
@@ -54,12 +54,12 @@ pub struct BookingSearch {
     get, path = "/api/v1/admin/bookings", tag = "admin",
     params(BookingSearch),
     responses((status = 200, description = "A page of bookings", body = LedgerBookings), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn search_bookings(
     State(ledger): State<Arc<dyn Ledger>>,
     State(sale): State<Arc<Sale>>,
-    _: Admin,
+    _: Operator,
     Strict(query): Strict<BookingSearch>,
 ) -> Result<Response, Problem> {
     let BookingSearch { event, status, user, text, after, limit } = query;

@@ -2,7 +2,7 @@
 
 use super::search::search_text;
 use super::shapes::BookingStatus;
-use crate::http::caller::{Admin, Strict};
+use crate::http::caller::{Operator, Strict};
 use crate::http::faults::broken;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
@@ -72,11 +72,11 @@ pub struct TableSearch {
     params(TableSearch),
     responses((status = 200, description = "The table", body = String, content_type = "text/csv"),
         ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn bookings_csv(
     State(ledger): State<Arc<dyn Ledger>>,
-    _: Admin,
+    _: Operator,
     Strict(query): Strict<TableSearch>,
 ) -> Result<Response, Problem> {
     let TableSearch { event, status, user, text } = query;

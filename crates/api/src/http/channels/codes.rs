@@ -37,12 +37,23 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let callers = Arc::<Callers>::from_ref(state);
-        let (ShopVisitor { user, channels: granted }, address) = callers.admit(parts)?;
+        let (ShopVisitor { user, channels: granted }, address) = callers.admit(parts).await?;
         Ok(Self { user, granted, address, callers })
     }
 }
 
 impl Shopper {
+    /// Somebody for whom a service holds, with the channels that it may use.
+    #[must_use]
+    pub fn served(
+        user: UserId,
+        granted: Vec<ChannelId>,
+        address: IpAddr,
+        callers: Arc<Callers>,
+    ) -> Self {
+        Self { user, granted, address, callers }
+    }
+
     /// The channels that this visitor may use in an event: those of the codes first, in their order,
     /// then those of the token that the event has.
     ///

@@ -3,10 +3,10 @@
 use super::codes::digest;
 use crate::history::ChannelChange;
 use crate::http::body::{JsonBody, JsonBytes, json};
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::lines::{AllottedUnits, id};
+use crate::http::shapes::lines::{Allotment, AllottedUnits, id};
 use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, FreeText, IdText, TimeMs};
 use crate::json::whole::Whole;
@@ -17,10 +17,10 @@ use onrush_core::channels::{ChannelSpec, ChannelView, PlannedRelease, Released};
 use onrush_core::ids::{ChannelId, EventId, PoolId};
 use onrush_core::question::{AvailabilityNow, ChannelsNow};
 use onrush_core::settings::Digest;
-use onrush_core::spec::Reason;
 use onrush_core::view::AvailabilityView;
 use onrush_core::{Command, Time};
 use onrush_store::Ask;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,9 +47,10 @@ pub struct NewChannel {
     /// When its stock goes elsewhere by itself; never if left out.
     #[serde(default)]
     release: Option<NewRelease>,
-    /// Who sets it up.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
@@ -68,7 +69,7 @@ pub struct NewRelease {
     into: Option<String>,
 }
 
-/// Where the stock of a channel goes, who says so and why.
+/// Where the stock of a channel goes, and why.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseNow {
@@ -76,9 +77,10 @@ pub struct ReleaseNow {
     #[serde(default)]
     #[schema(value_type = Option<IdText>)]
     into: Option<String>,
-    /// Who.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
@@ -191,13 +193,15 @@ fn into_id(into: Option<String>) -> Result<Option<ChannelId>, Problem> {
     params(("event" = EventIdText, Path), ("channel" = IdText, Path)),
     request_body = NewChannel,
     responses((status = 200, description = "The channel", body = ChannelBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn set_channel(
     State(sale): State<Arc<Sale>>,
     Ids((event, channel)): Ids<(EventId, ChannelId)>,
-    _: Admin,
-    JsonBody(NewChannel { quota, codes, queued, release, by, why }): JsonBody<NewChannel>,
+    operator: Operator,
+    JsonBody(NewChannel { quota, codes, queued, release, by: IgnoredAny, why }): JsonBody<
+        NewChannel,
+    >,
 ) -> Result<Response, Problem> {
     let wrong = |why: String, field| Problem::new(Code::InvalidBody, why).about(field);
     let quota = quota.map(|quota| u32::try_from(quota.0)).transpose();
@@ -216,7 +220,7 @@ pub async fn set_channel(
         None => None,
     };
     let spec = ChannelSpec { channel: channel.clone(), quota, codes, queued, release };
-    let command = Command::SetChannel { spec, reason: Reason { by, why } };
+    let command = Command::SetChannel { spec, reason: operator.because(why) };
     sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
     body_of(&sale, &event, &channel).await
 }
@@ -238,16 +242,16 @@ async fn codes_of(
     params(("event" = EventIdText, Path), ("channel" = IdText, Path)),
     request_body = ReleaseNow,
     responses((status = 200, description = "The channel", body = ChannelBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn release_channel(
     State(sale): State<Arc<Sale>>,
     Ids((event, channel)): Ids<(EventId, ChannelId)>,
-    _: Admin,
-    JsonBody(ReleaseNow { into, by, why }): JsonBody<ReleaseNow>,
+    operator: Operator,
+    JsonBody(ReleaseNow { into, by: IgnoredAny, why }): JsonBody<ReleaseNow>,
 ) -> Result<Response, Problem> {
     let (id, into) = (channel.clone(), into_id(into)?);
-    let command = Command::ReleaseChannel { channel: id, into, reason: Reason { by, why } };
+    let command = Command::ReleaseChannel { channel: id, into, reason: operator.because(why) };
     sale.run::<()>(&event, command).await?;
     body_of(&sale, &event, &channel).await
 }
@@ -258,16 +262,16 @@ pub async fn release_channel(
     params(("event" = EventIdText, Path)),
     request_body = AllottedUnits,
     responses((status = 200, description = "The channels", body = Vec<ChannelBody>), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn allot(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    operator: Operator,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
-    let (lines, from, to, reason) = body.parse::<AllottedUnits<'_>>()?.split()?;
-    let command = Command::Allot { lines, from, to, reason };
+    let Allotment { lines, from, to, why } = body.parse::<AllottedUnits<'_>>()?.split()?;
+    let command = Command::Allot { lines, from, to, reason: operator.because(why) };
     sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
     Ok(json(StatusCode::OK, &bodies(&sale, &event).await?))
 }
@@ -286,13 +290,13 @@ async fn bodies(sale: &Sale, event: &EventId) -> Result<Vec<ChannelBody>, Proble
     get, path = "/api/v1/admin/events/{event}/channels", tag = "admin",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The channels", body = Channels), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn channels(
     State(sale): State<Arc<Sale>>,
     State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
 ) -> Result<Response, Problem> {
     let channels = bodies(&sale, &event).await?;
     let history = units.histories.of_channels(&event).await?;

@@ -2,7 +2,7 @@
 
 use super::shapes::{ClaimBody, NewClaim};
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{Admin, IdempotencyKey, Ids, Visitor};
+use crate::http::caller::{IdempotencyKey, Ids, Operator, Visitor};
 use crate::http::faults::hide_event;
 use crate::http::once::Scope;
 use crate::http::openapi::{ReadProblems, WriteProblems};
@@ -16,10 +16,10 @@ use axum::response::Response;
 use onrush_base::auth::names::event_of;
 use onrush_core::ids::{ClaimId, EventId, PoolId};
 use onrush_core::question::ClaimOf;
-use onrush_core::spec::Reason;
 use onrush_core::{Command, Refusal};
 use onrush_store::Ask;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
@@ -104,9 +104,10 @@ pub struct Adjustment {
     /// Units more (positive) or fewer (negative); not 0.
     #[schema(value_type = AmountNumber)]
     amount: Quantity,
-    /// The service.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
@@ -122,21 +123,21 @@ pub struct Adjustment {
     ),
     request_body = Adjustment,
     responses((status = 201, description = "Adjusted", body = ClaimBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn adjust_claimed(
     State(sale): State<Arc<Sale>>,
     State(once): State<Arc<Once>>,
     Ids((event, pool)): Ids<(EventId, PoolId)>,
-    _: Admin,
+    operator: Operator,
     key: IdempotencyKey,
-    JsonBody(Adjustment { amount, by, why }): JsonBody<Adjustment>,
+    JsonBody(Adjustment { amount, by: IgnoredAny, why }): JsonBody<Adjustment>,
 ) -> Result<Response, Problem> {
     let claim = sale.names.claim(&event, SERVICE, key.as_str());
     let amount = amount.signed();
     let scope = Scope::of_claim(format!("claimed {event} {SERVICE}"), SERVICE);
     let asked = format!("{pool} {amount}");
-    let command = Command::AdjustClaimed { claim, pool, amount, reason: Reason { by, why } };
+    let command = Command::AdjustClaimed { claim, pool, amount, reason: operator.because(why) };
     once.run(scope, key.as_str(), asked.as_bytes(), take(sale, event, command)).await
 }
 

@@ -3,7 +3,7 @@
 use super::read::run_and_show;
 use super::shapes::EventBody;
 use crate::http::body::JsonBytes;
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::lines::UnitsAndReason;
@@ -21,15 +21,16 @@ use std::sync::Arc;
     params(("event" = EventIdText, Path)),
     request_body = UnitsAndReason,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn block(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    operator: Operator,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
-    let (lines, reason) = body.parse::<UnitsAndReason<'_>>()?.split()?;
+    let (lines, why) = body.parse::<UnitsAndReason<'_>>()?.split()?;
+    let reason = operator.because(why);
     let shown = run_and_show(&sale, &event, Command::Block { lines, reason }).await;
     shown.map_err(Problem::named_in_body)
 }
@@ -40,15 +41,16 @@ pub async fn block(
     params(("event" = EventIdText, Path)),
     request_body = UnitsAndReason,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn unblock(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    operator: Operator,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
-    let (lines, reason) = body.parse::<UnitsAndReason<'_>>()?.split()?;
+    let (lines, why) = body.parse::<UnitsAndReason<'_>>()?.split()?;
+    let reason = operator.because(why);
     let shown = run_and_show(&sale, &event, Command::Unblock { lines, reason }).await;
     shown.map_err(Problem::named_in_body)
 }

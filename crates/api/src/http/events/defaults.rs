@@ -2,7 +2,7 @@
 
 use super::shapes::room::RoomBody;
 use crate::http::body::json;
-use crate::http::caller::Admin;
+use crate::http::caller::Operator;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::json::sale::SingleSeatsName;
@@ -57,9 +57,9 @@ impl EventDefaults {
 #[utoipa::path(
     get, path = "/api/v1/admin/event-defaults", tag = "admin",
     responses((status = 200, description = "The defaults", body = EventDefaults), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
-pub async fn event_defaults(_: Admin) -> Result<Response, Problem> {
+pub async fn event_defaults(_: Operator) -> Result<Response, Problem> {
     Ok(json(StatusCode::OK, &EventDefaults::new()))
 }
 

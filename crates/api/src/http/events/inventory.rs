@@ -2,7 +2,7 @@
 
 use super::shapes::stock::{CategoryBody, EventStock, InventoryStatus, PoolStock};
 use crate::http::body::json;
-use crate::http::caller::{Admin, Strict};
+use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::state::{Nodes, Sale};
@@ -38,12 +38,12 @@ pub struct InventoryQuery {
     get, path = "/api/v1/admin/inventory-status", tag = "admin",
     params(InventoryQuery),
     responses((status = 200, description = "The stock", body = InventoryStatus), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn inventory_status(
     State(sale): State<Arc<Sale>>,
     State(nodes): State<Arc<Nodes>>,
-    _: Admin,
+    _: Operator,
     Strict(query): Strict<InventoryQuery>,
 ) -> Result<Response, Problem> {
     let only = query.event.clone();
@@ -115,17 +115,21 @@ pub struct SyncBody {
     post, path = "/api/v1/admin/sync-inventory", tag = "admin",
     params(SyncQuery),
     responses((status = 200, description = "What was done about each pool", body = SyncBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn sync_inventory(
     State(sale): State<Arc<Sale>>,
     State(sagas): State<Arc<Sagas>>,
     State(nodes): State<Arc<Nodes>>,
-    _: Admin,
+    operator: Operator,
     Strict(query): Strict<SyncQuery>,
 ) -> Result<Response, Problem> {
-    let with =
-        SyncDeps { engine: &*sale.engine, gateway: sagas.gateway(), cluster: nodes.cluster()? };
+    let with = SyncDeps {
+        engine: &*sale.engine,
+        gateway: sagas.gateway(),
+        cluster: nodes.cluster()?,
+        by: &operator.key.name,
+    };
     let pools = sync(with, query.event).await?;
     Ok(json(StatusCode::OK, &SyncBody { pools }))
 }

@@ -3,7 +3,7 @@
 use super::read::{event_answer, run_and_show};
 use super::shapes::EventBody;
 use crate::http::body::{Nothing, OptionalBody};
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
@@ -23,12 +23,12 @@ use utoipa::ToSchema;
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn open_prequeue(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
     run_and_show(&sale, &event, Command::OpenPrequeue).await
@@ -41,12 +41,12 @@ pub async fn open_prequeue(
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn close_prequeue(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
     run_and_show(&sale, &event, Command::ClosePrequeue).await
@@ -67,12 +67,12 @@ pub struct Opening {
     params(("event" = EventIdText, Path)),
     request_body = Option<Opening>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn open_sale(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
     OptionalBody(body): OptionalBody<Opening>,
 ) -> Result<Response, Problem> {
     sale.draws.open_sale(&event, body.public_value).await?;
@@ -85,12 +85,12 @@ pub async fn open_sale(
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn pause_sale(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
     run_and_show(&sale, &event, Command::Pause).await
@@ -102,12 +102,12 @@ pub async fn pause_sale(
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn resume_sale(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
     run_and_show(&sale, &event, Command::Resume).await
@@ -119,12 +119,12 @@ pub async fn resume_sale(
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn close_sale(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
     run_and_show(&sale, &event, Command::Close).await

@@ -5,7 +5,7 @@ use super::shapes::EventBody;
 use super::shapes::stock::PoolBody;
 use crate::history::{Step, Subject};
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::faults::refused;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
@@ -19,10 +19,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::{EventId, PoolId};
 use onrush_core::question::AvailabilityNow;
-use onrush_core::spec::{PoolSpec, Reason};
+use onrush_core::spec::PoolSpec;
 use onrush_core::{Command, Refusal};
 use onrush_saga::Sagas;
 use onrush_store::Ask;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -48,13 +49,13 @@ pub struct NewPool {
     params(("event" = EventIdText, Path)),
     request_body = NewPool,
     responses((status = 201, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn add_pool(
     State(sale): State<Arc<Sale>>,
     State(sagas): State<Arc<Sagas>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
     JsonBody(NewPool { pool, capacity, price_minor }): JsonBody<NewPool>,
 ) -> Result<Response, Problem> {
     let pool = id(&pool).map_err(|problem| problem.about("pool"))?;
@@ -73,9 +74,10 @@ pub struct NewCapacity {
     /// Units from now on.
     #[schema(value_type = CapacityNumber)]
     capacity: Whole<u32>,
-    /// Who changes it.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
@@ -87,16 +89,16 @@ pub struct NewCapacity {
     params(("event" = EventIdText, Path), ("pool" = IdText, Path)),
     request_body = NewCapacity,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn adjust_capacity(
     State(sale): State<Arc<Sale>>,
     Ids((event, pool)): Ids<(EventId, PoolId)>,
-    _: Admin,
-    JsonBody(NewCapacity { capacity, by, why }): JsonBody<NewCapacity>,
+    operator: Operator,
+    JsonBody(NewCapacity { capacity, by: IgnoredAny, why }): JsonBody<NewCapacity>,
 ) -> Result<Response, Problem> {
     let command =
-        Command::AdjustCapacity { pool, capacity: capacity.0, reason: Reason { by, why } };
+        Command::AdjustCapacity { pool, capacity: capacity.0, reason: operator.because(why) };
     run_and_show(&sale, &event, command).await
 }
 
@@ -117,13 +119,13 @@ pub struct PoolHistory {
     get, path = "/api/v1/admin/events/{event}/pools/{pool}", tag = "admin",
     params(("event" = EventIdText, Path), ("pool" = IdText, Path)),
     responses((status = 200, description = "The pool", body = PoolHistory), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn pool_history(
     State(sale): State<Arc<Sale>>,
     State(units): State<Arc<Units>>,
     Ids((event, pool)): Ids<(EventId, PoolId)>,
-    _: Admin,
+    _: Operator,
 ) -> Result<Response, Problem> {
     let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
     let Some(view) = left.pools.iter().find(|view| view.pool == pool) else {

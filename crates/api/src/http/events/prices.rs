@@ -5,7 +5,7 @@ use super::shapes::EventBody;
 use super::shapes::stock::{CategoryBody, PoolBody};
 use crate::history::PriceChange;
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::id;
@@ -19,10 +19,10 @@ use axum::response::Response;
 use onrush_core::ids::EventId;
 use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::question::AvailabilityNow;
-use onrush_core::spec::Reason;
 use onrush_core::{Command, Time};
 use onrush_saga::Sagas;
 use onrush_store::Ask;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -47,9 +47,10 @@ pub struct NewPrice {
     #[serde(default)]
     #[schema(max_items = 20)]
     later: Vec<NewStep>,
-    /// Who changes it.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
@@ -87,14 +88,16 @@ pub struct Prices {
     params(("event" = EventIdText, Path)),
     request_body = NewPrice,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn change_price(
     State(sale): State<Arc<Sale>>,
     State(sagas): State<Arc<Sagas>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
-    JsonBody(NewPrice { pool, category, price_minor, later, by, why }): JsonBody<NewPrice>,
+    operator: Operator,
+    JsonBody(NewPrice { pool, category, price_minor, later, by: IgnoredAny, why }): JsonBody<
+        NewPrice,
+    >,
 ) -> Result<Response, Problem> {
     let (name, of) = priced(pool, category)?;
     let step = |NewStep { from, price_minor }| PriceStep {
@@ -115,7 +118,7 @@ pub async fn change_price(
         check_types(sagas.gateway(), &view.settings, types, &now_and_later(price_minor, &later))
             .map_err(|error| Problem::from(error).about("price_minor"))?;
     }
-    let reason = Reason { by, why };
+    let reason = operator.because(why);
     let command = Command::ChangePrice { of, price_minor, later, reason };
     run_and_show(&sale, &event, command).await.map_err(Problem::named_in_body)
 }
@@ -149,13 +152,13 @@ pub(super) fn priced(
     get, path = "/api/v1/admin/events/{event}/prices", tag = "admin",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The prices", body = Prices), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn prices(
     State(sale): State<Arc<Sale>>,
     State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
 ) -> Result<Response, Problem> {
     let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
     let history = units.histories.of_prices(&event).await?;

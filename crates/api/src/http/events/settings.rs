@@ -4,8 +4,9 @@ use super::read::event_answer;
 use super::shapes::EventBody;
 use super::shapes::room::RoomChange;
 use super::shapes::settings::{NewEvent, SettingsChange};
+use crate::http::actions::note::About;
 use crate::http::body::JsonBody;
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::Sale;
@@ -25,12 +26,12 @@ use std::sync::Arc;
     post, path = "/api/v1/admin/events", tag = "admin",
     request_body = NewEvent,
     responses((status = 201, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn create_event(
     State(sale): State<Arc<Sale>>,
     State(sagas): State<Arc<Sagas>>,
-    _: Admin,
+    _: Operator,
     JsonBody(body): JsonBody<NewEvent>,
 ) -> Result<Response, Problem> {
     let (event, mut settings, change) = body.split();
@@ -44,7 +45,9 @@ pub async fn create_event(
     check_together(&settings)?;
     sale.run::<()>(&event, Command::CreateEvent { settings: Box::new(settings) }).await?;
     sale.draws.settings_changed();
-    event_answer(&sale, StatusCode::CREATED, &event).await
+    let mut response = event_answer(&sale, StatusCode::CREATED, &event).await?;
+    response.extensions_mut().insert(About(event));
+    Ok(response)
 }
 
 /// Draws a seed, but not for an event that exists: its seed may be revealed already.
@@ -67,13 +70,13 @@ async fn commit_unless_known(
     params(("event" = EventIdText, Path)),
     request_body = SettingsChange,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn change_event(
     State(sale): State<Arc<Sale>>,
     State(sagas): State<Arc<Sagas>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
     JsonBody(change): JsonBody<SettingsChange>,
 ) -> Result<Response, Problem> {
     change_settings(&sale, &sagas, &event, change).await
@@ -85,13 +88,13 @@ pub async fn change_event(
     params(("event" = EventIdText, Path)),
     request_body = RoomChange,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn change_room(
     State(sale): State<Arc<Sale>>,
     State(sagas): State<Arc<Sagas>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
     JsonBody(change): JsonBody<RoomChange>,
 ) -> Result<Response, Problem> {
     change_settings(&sale, &sagas, &event, SettingsChange::of_room(change)).await

@@ -1,7 +1,7 @@
 //! What people read about an event.
 
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::{EventProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::Sale;
@@ -43,13 +43,13 @@ pub async fn texts(
     ),
     request_body = TextBody,
     responses((status = 200, description = "The texts in all languages", body = Texts), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn set_texts(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
     Ids((event, language)): Ids<(EventId, Language)>,
-    _: Admin,
+    _: Operator,
     JsonBody(body): JsonBody<TextBody>,
 ) -> Result<Response, Problem> {
     let text = body.text()?;

@@ -6,7 +6,7 @@ use super::shapes::EventBody;
 use super::shapes::stock::{CategoryBody, PoolBody};
 use crate::history::TypesChange;
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::types::NewType;
@@ -19,9 +19,9 @@ use axum::response::Response;
 use onrush_core::Command;
 use onrush_core::ids::EventId;
 use onrush_core::question::AvailabilityNow;
-use onrush_core::spec::Reason;
 use onrush_saga::Sagas;
 use onrush_store::Ask;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -41,9 +41,10 @@ pub struct NewTypes {
     /// All its types from now on, the one of units that none is named for first; none is no types.
     #[schema(max_items = 20)]
     types: Vec<NewType>,
-    /// Who sets them.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
@@ -68,14 +69,14 @@ pub struct TicketTypes {
     params(("event" = EventIdText, Path)),
     request_body = NewTypes,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn set_types(
     State(sale): State<Arc<Sale>>,
     State(sagas): State<Arc<Sagas>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
-    JsonBody(NewTypes { pool, category, types, by, why }): JsonBody<NewTypes>,
+    operator: Operator,
+    JsonBody(NewTypes { pool, category, types, by: IgnoredAny, why }): JsonBody<NewTypes>,
 ) -> Result<Response, Problem> {
     let (_, of) = priced(pool, category)?;
     let types = types.into_iter().enumerate().map(|(nth, it)| it.ticket_type(nth));
@@ -87,7 +88,7 @@ pub async fn set_types(
         check_types(sagas.gateway(), &view.settings, &types, &base_prices_minor)
             .map_err(|error| Problem::from(error).about("types"))?;
     }
-    let command = Command::SetTypes { of, types, reason: Reason { by, why } };
+    let command = Command::SetTypes { of, types, reason: operator.because(why) };
     run_and_show(&sale, &event, command).await.map_err(Problem::named_in_body)
 }
 
@@ -99,13 +100,13 @@ pub async fn set_types(
     get, path = "/api/v1/admin/events/{event}/types", tag = "admin",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The types", body = TicketTypes), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn types(
     State(sale): State<Arc<Sale>>,
     State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
 ) -> Result<Response, Problem> {
     let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
     let history = units.histories.of_types(&event).await?;

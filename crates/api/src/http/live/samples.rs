@@ -1,6 +1,6 @@
 //! How a sale stands, second by second, for the control room.
 
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Streams;
@@ -44,12 +44,12 @@ pub enum LiveSample {
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The stream", content_type = "text/event-stream",
         body = LiveSample), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn live_samples(
     State(streams): State<Arc<Streams>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
 ) -> Result<Response, Problem> {
     let permit = streams.hub.permit()?;
     let messages = streams.samples.watch(&event).await?;

@@ -1,7 +1,7 @@
 //! Messages that could not be delivered: listed, and tried again.
 
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{Admin, Strict};
+use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
@@ -79,11 +79,11 @@ pub struct DeadMessage {
     get, path = "/api/v1/admin/messages/dead", tag = "admin",
     params(DeadQuery),
     responses((status = 200, description = "A page of them", body = DeadBody), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn dead_messages(
     State(ledger): State<Arc<dyn Ledger>>,
-    _: Admin,
+    _: Operator,
     Strict(query): Strict<DeadQuery>,
 ) -> Result<Response, Problem> {
     let limit = page_size(query.limit)?;
@@ -132,13 +132,13 @@ pub struct Replayed {
     post, path = "/api/v1/admin/messages/replay", tag = "admin",
     request_body = Replay,
     responses((status = 200, description = "They are tried again", body = Replayed), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn replay_messages(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
     State(relay): State<Arc<Relay>>,
-    _: Admin,
+    _: Operator,
     JsonBody(replay): JsonBody<Replay>,
 ) -> Result<Response, Problem> {
     let one = replay.message.is_some();

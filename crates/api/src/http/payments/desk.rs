@@ -1,7 +1,7 @@
 //! What the gateway's own desk did, and what was done about it.
 
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{Admin, Strict};
+use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
@@ -16,6 +16,7 @@ use onrush_core::money::Currency;
 use onrush_ledger::Ledger;
 use onrush_ledger::desk::{DeskEntry, DeskFilter, DeskKind, DeskStatus, Settled};
 use onrush_saga::Sagas;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
@@ -39,13 +40,14 @@ pub struct DeskSearch {
     limit: Option<usize>,
 }
 
-/// Who settles an entry, and what they did about it.
+/// What was done about an entry.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settling {
-    /// Who.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// What they did.
     #[schema(value_type = FreeText)]
     why: Box<str>,
@@ -58,11 +60,11 @@ pub struct Settling {
     get, path = "/api/v1/admin/desk", tag = "admin",
     params(DeskSearch),
     responses((status = 200, description = "A page of entries", body = DeskPage), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn desk_entries(
     State(ledger): State<Arc<dyn Ledger>>,
-    _: Admin,
+    _: Operator,
     Strict(DeskSearch { open, booking, after, limit }): Strict<DeskSearch>,
 ) -> Result<Response, Problem> {
     let filter = DeskFilter { open: open.unwrap_or(false), booking, after };
@@ -77,21 +79,18 @@ pub async fn desk_entries(
     params(("entry" = String, Path, max_length = 255)),
     request_body = Settling,
     responses((status = 200, description = "The entry", body = DeskEntryBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn settle_desk_entry(
     State(sagas): State<Arc<Sagas>>,
     Path(entry): Path<String>,
-    _: Admin,
-    JsonBody(Settling { by, why }): JsonBody<Settling>,
+    operator: Operator,
+    JsonBody(Settling { by: IgnoredAny, why }): JsonBody<Settling>,
 ) -> Result<Response, Problem> {
-    for (name, text) in [("by", &by), ("why", &why)] {
-        if text.is_empty() || !fits_text(text) {
-            let why = format!("{name}: use 1 to 500 characters");
-            return Err(Problem::new(Code::InvalidBody, why).about(name));
-        }
+    if why.is_empty() || !fits_text(&why) {
+        return Err(Problem::new(Code::InvalidBody, "why: use 1 to 500 characters").about("why"));
     }
-    match sagas.settle_desk(&entry, by.into(), why.into()).await? {
+    match sagas.settle_desk(&entry, operator.key.name.clone().into(), why.into()).await? {
         Some(entry) => Ok(json(StatusCode::OK, &DeskEntryBody::from(entry))),
         None => {
             let why = "the desk did nothing of this id; see /api/v1/admin/desk";

@@ -1,7 +1,7 @@
 //! How the payment gateway is.
 
 use crate::http::body::json;
-use crate::http::caller::Admin;
+use crate::http::caller::Operator;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::json::ids::TimeMs;
@@ -91,12 +91,12 @@ pub enum GatewayFailureName {
 #[utoipa::path(
     get, path = "/api/v1/admin/gateway", tag = "admin",
     responses((status = 200, description = "How it is", body = GatewayBody), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn gateway_health(
     State(sagas): State<Arc<Sagas>>,
     State(ledger): State<Arc<dyn Ledger>>,
-    _: Admin,
+    _: Operator,
 ) -> Result<Response, Problem> {
     let filter = DeskFilter { open: true, ..DeskFilter::default() };
     let desk_open = ledger.desk(filter, MOST_COUNTED).await?.rows.len();

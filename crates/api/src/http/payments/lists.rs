@@ -2,7 +2,7 @@
 
 use super::shapes::{LedgerPayments, LedgerRefunds, StageName};
 use crate::http::body::json;
-use crate::http::caller::{Admin, Strict};
+use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::page::page_size;
@@ -48,11 +48,11 @@ pub struct PaymentSearch {
     get, path = "/api/v1/admin/payments", tag = "admin",
     params(PaymentSearch),
     responses((status = 200, description = "A page of payments", body = LedgerPayments), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn payments(
     State(ledger): State<Arc<dyn Ledger>>,
-    _: Admin,
+    _: Operator,
     Strict(query): Strict<PaymentSearch>,
 ) -> Result<Response, Problem> {
     let PaymentSearch { event, booking, stage, flagged, after, limit } = query;
@@ -88,11 +88,11 @@ pub struct RefundSearch {
     get, path = "/api/v1/admin/refunds", tag = "admin",
     params(RefundSearch),
     responses((status = 200, description = "A page of refunds", body = LedgerRefunds), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn refunds(
     State(ledger): State<Arc<dyn Ledger>>,
-    _: Admin,
+    _: Operator,
     Strict(query): Strict<RefundSearch>,
 ) -> Result<Response, Problem> {
     let RefundSearch { event, booking, after, limit } = query;

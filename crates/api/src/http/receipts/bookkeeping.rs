@@ -2,7 +2,7 @@
 
 use super::Receipts;
 use super::list::FileSearch;
-use crate::http::caller::{Admin, Strict};
+use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::table::{Attachment, ROWS_AT_ONCE, Written, attach, readable};
@@ -66,10 +66,10 @@ pub struct Posting<'a> {
     params(FileSearch),
     responses((status = 200, description = "A posting a line", body = Posting,
         content_type = "application/jsonl"), ConflictProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn bookkeeping(
-    _: Admin,
+    _: Operator,
     Receipts(ledger): Receipts,
     Strict(query): Strict<FileSearch>,
 ) -> Result<Response, Problem> {

@@ -3,7 +3,7 @@
 use super::Receipts;
 use super::shapes::ReceiptPage;
 use crate::http::body::json;
-use crate::http::caller::{Admin, Strict};
+use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::page::page_size;
@@ -39,10 +39,10 @@ pub struct ReceiptSearch {
     get, path = "/api/v1/admin/receipts", tag = "admin",
     params(ReceiptSearch),
     responses((status = 200, description = "A page of them", body = ReceiptPage), ConflictProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn receipts(
-    _: Admin,
+    _: Operator,
     Receipts(ledger): Receipts,
     Strict(query): Strict<ReceiptSearch>,
 ) -> Result<Response, Problem> {

@@ -3,7 +3,7 @@
 use super::Receipts;
 use crate::http::bookings::find::event_of_booking;
 use crate::http::bookings::keeper::Keeper;
-use crate::http::caller::{Admin, Ids, Strict};
+use crate::http::caller::{Ids, Operator, Strict};
 use crate::http::faults::broken;
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::{Code, Problem};
@@ -60,10 +60,10 @@ pub async fn booking_receipt_pdf(
         PaperSearch),
     responses((status = 200, description = "The document", body = String,
         content_type = "application/pdf"), ConflictProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn receipt_pdf(
-    _: Admin,
+    _: Operator,
     Receipts(ledger): Receipts,
     Ids(file): Ids<String>,
     Strict(query): Strict<PaperSearch>,

@@ -2,7 +2,7 @@
 
 use super::Receipts;
 use super::list::FileSearch;
-use crate::http::caller::{Admin, Strict};
+use crate::http::caller::{Operator, Strict};
 use crate::http::faults::broken;
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
@@ -44,10 +44,10 @@ const HEAD: [&str; 14] = [
     params(FileSearch),
     responses((status = 200, description = "The table", body = String, content_type = "text/csv"),
         ConflictProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn receipts_csv(
-    _: Admin,
+    _: Operator,
     Receipts(ledger): Receipts,
     Strict(query): Strict<FileSearch>,
 ) -> Result<Response, Problem> {

@@ -3,27 +3,28 @@
 use super::read::saga_answer;
 use super::shapes::SagaFile;
 use crate::http::body::JsonBody;
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::{FreeText, IdText};
 use axum::extract::State;
 use axum::response::Response;
 use onrush_core::ids::BookingId;
-use onrush_core::limits::fits_text;
 use onrush_ledger::Ledger;
 use onrush_saga::{Action, DriveError, Sagas};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// Who does something about a stuck saga.
+/// Nothing: whose key it is, the saga's history names.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct By {
-    /// Who; the saga's history names them.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
 }
 
 /// Has a stuck saga try again what it was about to do; refunds that failed are asked for again.
@@ -32,16 +33,16 @@ pub struct By {
     params(("booking" = IdText, Path)),
     request_body = By,
     responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn saga_retry(
     State(sagas): State<Arc<Sagas>>,
     State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
-    _: Admin,
-    JsonBody(by): JsonBody<By>,
+    operator: Operator,
+    JsonBody(By { by: IgnoredAny }): JsonBody<By>,
 ) -> Result<Response, Problem> {
-    act(sagas, ledger, booking, Action::Retry, by).await
+    act(sagas, ledger, booking, Action::Retry, operator).await
 }
 
 /// Has a stuck saga give back whatever money was taken.
@@ -50,16 +51,16 @@ pub async fn saga_retry(
     params(("booking" = IdText, Path)),
     request_body = By,
     responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn saga_refund(
     State(sagas): State<Arc<Sagas>>,
     State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
-    _: Admin,
-    JsonBody(by): JsonBody<By>,
+    operator: Operator,
+    JsonBody(By { by: IgnoredAny }): JsonBody<By>,
 ) -> Result<Response, Problem> {
-    act(sagas, ledger, booking, Action::Refund, by).await
+    act(sagas, ledger, booking, Action::Refund, operator).await
 }
 
 /// Ends a stuck saga without money, and gives its hold back: no money was taken, as the operator
@@ -69,16 +70,16 @@ pub async fn saga_refund(
     params(("booking" = IdText, Path)),
     request_body = By,
     responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn saga_release(
     State(sagas): State<Arc<Sagas>>,
     State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
-    _: Admin,
-    JsonBody(by): JsonBody<By>,
+    operator: Operator,
+    JsonBody(By { by: IgnoredAny }): JsonBody<By>,
 ) -> Result<Response, Problem> {
-    act(sagas, ledger, booking, Action::Release, by).await
+    act(sagas, ledger, booking, Action::Release, operator).await
 }
 
 /// Does something about a stuck saga, and answers with it as it is afterwards.
@@ -87,14 +88,11 @@ async fn act(
     ledger: Arc<dyn Ledger>,
     booking: BookingId,
     action: Action,
-    By { by }: By,
+    operator: Operator,
 ) -> Result<Response, Problem> {
-    if by.is_empty() || !fits_text(&by) {
-        return Err(Problem::new(Code::InvalidBody, "by: use 1 to 500 characters").about("by"));
-    }
     let of = booking.clone();
     // An operator who hangs up must not stop half-way what they began.
-    let done = tokio::spawn(async move { sagas.act(&of, action, &by).await }).await;
+    let done = tokio::spawn(async move { sagas.act(&of, action, &operator.key.name).await }).await;
     let record = match done {
         Ok(Ok(Some(record))) => Some(record),
         Ok(Ok(None)) => {

@@ -2,7 +2,7 @@
 
 use super::shapes::{SagaFile, Sagas, StepName};
 use crate::http::body::json;
-use crate::http::caller::{Admin, Ids, Strict};
+use crate::http::caller::{Ids, Operator, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
@@ -45,11 +45,11 @@ pub struct SagaSearch {
     get, path = "/api/v1/admin/sagas", tag = "admin",
     params(SagaSearch),
     responses((status = 200, description = "A page of sagas", body = Sagas), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn sagas(
     State(ledger): State<Arc<dyn Ledger>>,
-    _: Admin,
+    _: Operator,
     Strict(query): Strict<SagaSearch>,
 ) -> Result<Response, Problem> {
     let SagaSearch { stuck, step, event, after, limit } = query;
@@ -65,12 +65,12 @@ pub async fn sagas(
     get, path = "/api/v1/admin/sagas/{booking}", tag = "admin",
     params(("booking" = IdText, Path)),
     responses((status = 200, description = "The saga", body = SagaFile), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn saga(
     State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
-    _: Admin,
+    _: Operator,
 ) -> Result<Response, Problem> {
     let record = ledger.saga_record(&booking).await?;
     saga_answer(&*ledger, &booking, record).await

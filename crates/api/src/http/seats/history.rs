@@ -3,7 +3,7 @@
 use super::shapes::SeatStatusName;
 use crate::history::{Step, Subject, What};
 use crate::http::body::json;
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::faults::{broken, refused};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
@@ -73,13 +73,13 @@ pub struct SeatHistory {
     get, path = "/api/v1/admin/events/{event}/seats/{seat}", tag = "admin",
     params(("event" = EventIdText, Path), ("seat" = IdText, Path)),
     responses((status = 200, description = "The seat", body = SeatHistory), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn seat_history(
     State(sale): State<Arc<Sale>>,
     State(units): State<Arc<Units>>,
     Ids((event, seat)): Ids<(EventId, SeatId)>,
-    _: Admin,
+    _: Operator,
 ) -> Result<Response, Problem> {
     // Asked before the feed is read, so that what led to it is in the history.
     let seats = sale.engine.ask(event.clone(), SeatsNow).await?.value;

@@ -1,7 +1,7 @@
 //! Adding the seats of a seating plan.
 
 use crate::http::body::JsonBody;
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::events::read::event_answer;
 use crate::http::events::shapes::EventBody;
 use crate::http::faults::broken;
@@ -43,14 +43,14 @@ pub struct SeatMapImport {
     params(("event" = EventIdText, Path)),
     request_body = SeatMapImport,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn import_seat_map(
     State(sale): State<Arc<Sale>>,
     State(sagas): State<Arc<Sagas>>,
     State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
     JsonBody(body): JsonBody<SeatMapImport, MAX_PLAN_BYTES>,
 ) -> Result<Response, Problem> {
     let prices: BTreeMap<String, i64> =

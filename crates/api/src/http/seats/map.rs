@@ -2,7 +2,7 @@
 
 use super::shapes::{SeatMap, SeatPlan, SeatStatuses};
 use crate::http::body::json_bytes;
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::faults::broken;
 use crate::http::negotiate::{Encoding, is_known, not_modified, tagged, takes};
 use crate::http::openapi::{EventProblems, ReadProblems};
@@ -108,12 +108,12 @@ pub async fn seat_plan(
     get, path = "/api/v1/admin/events/{event}/seats", tag = "admin",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The seat map", body = SeatMap), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn seats_with_bookings(
     State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
 ) -> Result<Response, Problem> {
     Ok(json_bytes(StatusCode::OK, units.boards.for_organiser(&event).await?))
 }

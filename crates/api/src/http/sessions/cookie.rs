@@ -7,7 +7,7 @@ use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::response::Response;
-use onrush_base::auth::session::{SESSION_S, Session};
+use onrush_base::auth::session::Session;
 use onrush_base::auth::unix_now_s;
 
 /// The cookie's name where people come over plain http.
@@ -21,9 +21,30 @@ pub const CSRF_HEADER: &str = "x-csrf-token";
 /// The session that a request's cookie stands for; `None` without a cookie.
 ///
 /// # Errors
-/// `TOKEN_EXPIRED`, also if the keys have changed since: either way it was a session once.
-pub fn session_of(callers: &Callers, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
-    let mut ended = false;
+/// `TOKEN_EXPIRED`, also if the keys have changed since, or it was ended: either way it was a
+/// session once. `LEDGER_UNAVAILABLE`.
+pub async fn session_of(
+    callers: &Callers,
+    headers: &HeaderMap,
+) -> Result<Option<Session>, Problem> {
+    let genuine = genuine_session_of(callers, headers)?;
+    if let Some(session) = &genuine {
+        let (now, idle_ms) = (callers.clock.now(), callers.idle_ms());
+        let live = callers.ledger.use_session(&session.public_id(), now, idle_ms).await?;
+        if live.is_none_or(|live| live.name != *session.key.name) {
+            return Err(ended());
+        }
+    }
+    Ok(genuine)
+}
+
+fn ended() -> Problem {
+    Problem::new(Code::TokenExpired, "the session has ended; sign in again")
+}
+
+/// The same, without asking whether it lives.
+fn genuine_session_of(callers: &Callers, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
+    let mut has_other = false;
     let own = if is_https(callers) { SECURE_COOKIE_NAME } else { COOKIE_NAME };
     for header in headers.get_all(COOKIE) {
         let pairs = header.to_str().unwrap_or_default().split(';');
@@ -31,16 +52,12 @@ pub fn session_of(callers: &Callers, headers: &HeaderMap) -> Result<Option<Sessi
             if name == own {
                 match callers.sessions.verify(value, unix_now_s()) {
                     Ok(session) => return Ok(Some(session)),
-                    Err(_) => ended = true,
+                    Err(_) => has_other = true,
                 }
             }
         }
     }
-    if ended {
-        Err(Problem::new(Code::TokenExpired, "the session has ended; sign in again"))
-    } else {
-        Ok(None)
-    }
+    if has_other { Err(ended()) } else { Ok(None) }
 }
 
 /// The same for a request that may change something: a page of another site could have the browser
@@ -48,8 +65,11 @@ pub fn session_of(callers: &Callers, headers: &HeaderMap) -> Result<Option<Sessi
 ///
 /// # Errors
 /// As [`session_of`]; also `ORIGIN_REFUSED`, `CSRF_REFUSED`.
-pub fn checked_session_of(callers: &Callers, parts: &Parts) -> Result<Option<Session>, Problem> {
-    let session = session_of(callers, &parts.headers)?;
+pub async fn checked_session_of(
+    callers: &Callers,
+    parts: &Parts,
+) -> Result<Option<Session>, Problem> {
+    let session = session_of(callers, &parts.headers).await?;
     if let Some(session) = &session
         && !matches!(parts.method, Method::GET | Method::HEAD)
     {
@@ -69,7 +89,7 @@ pub(in crate::http) fn set_cookie(
     response: &mut Response,
     cookie: Option<&str>,
 ) {
-    let (value, age_s) = cookie.map_or(("", 0), |cookie| (cookie, SESSION_S));
+    let (value, age_s) = cookie.map_or(("", 0), |cookie| (cookie, callers.config.session_ttl_s));
     let (name, path, secure) = if is_https(callers) {
         (SECURE_COOKIE_NAME, "/", "; Secure")
     } else {

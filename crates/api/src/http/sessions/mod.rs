@@ -1,6 +1,7 @@
-//! Browser sessions: signing in with a key.
+//! Browser sessions: signing in with a key, and who is.
 
 pub mod cookie;
+pub mod live;
 pub mod sign_in;
 
 use crate::http::state::HttpState;
@@ -9,5 +10,9 @@ use utoipa_axum::routes;
 
 /// The paths of browser sessions.
 pub fn routes() -> OpenApiRouter<HttpState> {
-    OpenApiRouter::new().routes(routes!(sign_in::create, sign_in::show, sign_in::end))
+    OpenApiRouter::new()
+        .routes(routes!(sign_in::create, sign_in::show, sign_in::end))
+        .routes(routes!(live::sessions, live::end_sessions))
+        .routes(routes!(live::end_one_session))
+        .routes(routes!(live::keys))
 }

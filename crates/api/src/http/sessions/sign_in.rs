@@ -1,32 +1,39 @@
 //! Signing in with a browser, and out again.
 
 use super::cookie::{checked_session_of, session_of, set_cookie};
+use crate::http::actions::note::Asked;
 use crate::http::body::{JsonBody, Nothing, json};
 use crate::http::openapi::{SessionProblems, SignInProblems, SignOutProblems};
 use crate::http::origin::check_origin;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::Callers;
 use crate::json::ids::TimeMs;
-use axum::Extension;
-use axum::extract::{Request, State};
+use axum::extract::{FromRequest, Request, State};
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use onrush_base::auth::keyring::NamedKey;
 use onrush_base::auth::session::Session;
 use onrush_base::auth::unix_now_s;
+use onrush_base::config::keys::Scope as KeyScope;
 use onrush_core::Time;
-use onrush_serve::connection::Connection;
+use onrush_ledger::session::{BrowserSession, SessionsOf};
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 use std::sync::Arc;
 use utoipa::ToSchema;
+
+const PATH: &str = "/api/v1/session";
 
 /// Who is signed in.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Session)]
-pub struct SessionBody {
-    /// `admin` may do everything, `scanner` check tickets in.
-    #[schema(value_type = SessionRole)]
-    role: &'static str,
+pub struct SessionBody<'a> {
+    /// Whose key they signed in with, as histories say it.
+    name: &'a str,
+    /// What it gives the right to.
+    #[schema(value_type = Vec<Scope>)]
+    scopes: &'a [KeyScope],
     /// What the page sends as `X-CSRF-Token` with each request that changes something.
     csrf: String,
     /// Until when.
@@ -34,26 +41,34 @@ pub struct SessionBody {
     until: Time,
 }
 
-/// What somebody who signed in may do.
+/// What a key gives the right to.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-pub enum SessionRole {
+pub enum Scope {
+    /// See how sales stand, and what was bought.
+    Read,
+    /// Open, pause and close; set prices, settings and texts; hold for somebody.
+    Sell,
+    /// Capacity, blocks, channels, seats.
+    Stock,
+    /// Refunds, stuck sagas, receipts, exports with what names people.
+    Money,
+    /// Let people in.
+    Door,
     /// Everything.
     Admin,
-    /// Check tickets in.
-    Scanner,
 }
 
 /// What somebody signs in with.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignIn {
-    /// The admin API key or the scanner key.
+    /// Their key.
     key: String,
 }
 
-/// Signs a browser in for twelve hours: it gets a cookie that does what the key does, and that no
-/// page can read.
+/// Signs a browser in for as long as it is configured: it gets a cookie that does what the key does,
+/// and that no page can read.
 ///
 /// An address has ten wrong keys a minute, wherever it tries them.
 #[utoipa::path(
@@ -63,20 +78,49 @@ pub struct SignIn {
 )]
 pub async fn create(
     State(callers): State<Arc<Callers>>,
-    Extension(connection): Extension<Connection>,
-    headers: HeaderMap,
-    JsonBody(SignIn { key }): JsonBody<SignIn>,
+    request: Request,
 ) -> Result<Response, Problem> {
-    check_origin(&headers, &callers.config)?;
-    let address = callers.address_of(&connection, &headers);
-    let role = callers.role_of_key(&key, address)?.ok_or_else(|| {
-        Problem::new(Code::TokenInvalid, "this is neither the admin API key nor the scanner key")
-    })?;
-    let begun = callers.sessions.begin(role, unix_now_s());
+    let (parts, body) = request.into_parts();
+    check_origin(&parts.headers, &callers.config)?;
+    let address = callers.address_in(&parts)?;
+    let asked = Asked::new(&callers, &parts, PATH, address);
+    let request = Request::from_parts(parts, body);
+    let JsonBody(SignIn { key }): JsonBody<SignIn> = JsonBody::from_request(request, &()).await?;
+    match callers.key_of(&key, address)? {
+        Some(key) => {
+            let mut response = begin(&callers, &key, address).await?;
+            asked.note(&callers, Some(&key.name), &mut response).await;
+            Ok(response)
+        }
+        None => {
+            let problem = Problem::new(Code::TokenInvalid, "nobody has this key");
+            let mut response = problem.into_response();
+            if callers.limits.wrong_keys.is_worth_a_row(None) {
+                asked.note(&callers, None, &mut response).await;
+            }
+            Ok(response)
+        }
+    }
+}
+
+/// Begins a session of a key, and has the browser keep it.
+async fn begin(callers: &Callers, key: &NamedKey, from: IpAddr) -> Result<Response, Problem> {
+    let ttl_s = callers.config.session_ttl_s;
+    let begun = callers.sessions.begin(key, unix_now_s(), ttl_s);
     let (session, cookie) =
-        begun.ok_or_else(|| Problem::new(Code::Internal, "nobody can have this role"))?;
-    let mut response = answer(&callers, &session);
-    set_cookie(&callers, &mut response, Some(&cookie));
+        begun.ok_or_else(|| Problem::new(Code::Internal, "nobody can sign in with this key"))?;
+    let now = callers.clock.now();
+    let row = BrowserSession {
+        id: session.public_id(),
+        name: key.name.to_string(),
+        address: from.to_string(),
+        begun_at: now,
+        seen_at: now,
+        ends_at: now.plus_ms(i64::from(ttl_s) * 1_000),
+    };
+    callers.ledger.begin_session(row, callers.idle_ms()).await?;
+    let mut response = answer(callers, &session);
+    set_cookie(callers, &mut response, Some(&cookie));
     Ok(response)
 }
 
@@ -90,14 +134,15 @@ pub async fn show(
     State(callers): State<Arc<Callers>>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let session = session_of(&callers, &headers)?;
+    let session = session_of(&callers, &headers).await?;
     let session = session.ok_or_else(|| {
         Problem::new(Code::TokenMissing, "nobody is signed in; sign in with POST /session")
     })?;
     Ok(answer(&callers, &session))
 }
 
-/// Signs this browser out. It is signed out already without a session, or when that has ended.
+/// Signs this browser out: the cookie counts no more, wherever a copy of it is. It is signed out
+/// already without a session, or when that has ended.
 #[utoipa::path(
     delete, path = "/api/v1/session", tag = "sessions",
     responses((status = 200, description = "Signed out", body = Nothing), SignOutProblems),
@@ -108,20 +153,26 @@ pub async fn end(
     request: Request,
 ) -> Result<Response, Problem> {
     let (parts, _) = request.into_parts();
-    match checked_session_of(&callers, &parts) {
-        Ok(_) => {}
-        Err(problem) if problem.code() == Code::TokenExpired.facts().0 => {}
+    let session = match checked_session_of(&callers, &parts).await {
+        Ok(session) => session,
+        Err(problem) if problem.code() == Code::TokenExpired.facts().0 => None,
         Err(problem) => return Err(problem),
-    }
+    };
     let mut response = json(StatusCode::OK, &Nothing {});
     set_cookie(&callers, &mut response, None);
+    if let Some(session) = session {
+        callers.ledger.end_sessions(SessionsOf::Id(session.public_id())).await?;
+        let asked = Asked::new(&callers, &parts, PATH, callers.address_in(&parts)?);
+        asked.note(&callers, Some(&session.key.name), &mut response).await;
+    }
     Ok(response)
 }
 
 fn answer(callers: &Callers, session: &Session) -> Response {
     let until = Time(session.expires_s.saturating_mul(1_000));
-    let (role, csrf) = (session.role.name(), callers.sessions.csrf(session));
-    let mut response = json(StatusCode::OK, &SessionBody { role, csrf, until });
+    let (name, scopes, csrf) =
+        (&*session.key.name, &*session.key.scopes, callers.sessions.csrf(session));
+    let mut response = json(StatusCode::OK, &SessionBody { name, scopes, csrf, until });
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

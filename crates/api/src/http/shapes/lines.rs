@@ -12,10 +12,9 @@ use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::ids::{BookingId, ChannelId, InvalidId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_LINES_PER_HOLD, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
-use onrush_core::spec::Reason;
 use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Refusal};
-use serde::de::{self, MapAccess};
+use serde::de::{self, IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::fmt;
@@ -121,7 +120,7 @@ pub enum TogetherWord {
     Prefer,
 }
 
-/// Units of pools and seats, and who takes them off sale or puts them back, and why.
+/// Units of pools and seats, and why they are taken off sale or put back.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnitsAndReason<'a> {
@@ -133,15 +132,16 @@ pub struct UnitsAndReason<'a> {
     #[serde(borrow, default)]
     #[schema(value_type = Option<SeatIds>, nullable = false)]
     seats: Vec<Cow<'a, str>>,
-    /// Who.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
 }
 
-/// Free units of pools and seats that move between channels, who moves them and why.
+/// Free units of pools and seats that move between channels, and why.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllottedUnits<'a> {
@@ -161,38 +161,51 @@ pub struct AllottedUnits<'a> {
     #[serde(borrow, default)]
     #[schema(value_type = Option<IdText>)]
     to: Option<Cow<'a, str>>,
-    /// Who.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
 }
 
+/// What moves between channels, and why.
+pub struct Allotment {
+    /// The units.
+    pub lines: Lines,
+    /// The channel they are in; everybody's stock if there is none.
+    pub from: Option<ChannelId>,
+    /// The channel they go to; everybody's stock if there is none.
+    pub to: Option<ChannelId>,
+    /// Why.
+    pub why: Box<str>,
+}
+
 impl AllottedUnits<'_> {
-    /// The lines, where from, where to, and the reason.
+    /// What is meant.
     ///
     /// # Errors
     /// As [`WishBody::lines`].
-    pub fn split(self) -> Result<(Lines, Option<ChannelId>, Option<ChannelId>, Reason), Problem> {
-        let Self { pools, seats, from, to, by, why } = self;
+    pub fn split(self) -> Result<Allotment, Problem> {
+        let Self { pools, seats, from, to, by: IgnoredAny, why } = self;
         let lines = WishBody { pools, seats, ..WishBody::default() }.lines()?;
         let named = |field: &'static str, channel: Option<Cow<'_, str>>| {
             channel.map(|it| id(&it).map_err(|problem| problem.about(field))).transpose()
         };
-        Ok((lines, named("from", from)?, named("to", to)?, Reason { by, why }))
+        Ok(Allotment { lines, from: named("from", from)?, to: named("to", to)?, why })
     }
 }
 
 impl UnitsAndReason<'_> {
-    /// The lines and the reason.
+    /// The lines, and why.
     ///
     /// # Errors
     /// As [`WishBody::lines`].
-    pub fn split(self) -> Result<(Lines, Reason), Problem> {
-        let Self { pools, seats, by, why } = self;
+    pub fn split(self) -> Result<(Lines, Box<str>), Problem> {
+        let Self { pools, seats, by: IgnoredAny, why } = self;
         let lines = WishBody { pools, seats, ..WishBody::default() }.lines()?;
-        Ok((lines, Reason { by, why }))
+        Ok((lines, why))
     }
 }
 

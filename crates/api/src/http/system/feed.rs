@@ -1,7 +1,7 @@
 //! The feed, page by page.
 
 use crate::http::body::json;
-use crate::http::caller::{Admin, Strict};
+use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
@@ -68,11 +68,11 @@ pub struct EntryBody {
     get, path = "/api/v1/admin/feed", tag = "admin",
     params(FeedQuery),
     responses((status = 200, description = "A page of the feed", body = FeedBody), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn feed(
     State(sale): State<Arc<Sale>>,
-    _: Admin,
+    _: Operator,
     Strict(query): Strict<FeedQuery>,
 ) -> Result<Response, Problem> {
     let limit = page_size(query.limit)?;

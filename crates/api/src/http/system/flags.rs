@@ -1,7 +1,7 @@
 //! Flags of the engine on Redis.
 
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{Admin, Ids};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::Nodes;
@@ -46,9 +46,9 @@ pub struct NewFlag {
 #[utoipa::path(
     get, path = "/api/v1/admin/flags", tag = "admin",
     responses((status = 200, description = "All flags", body = FlagsBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
-pub async fn flags(State(nodes): State<Arc<Nodes>>, _: Admin) -> Result<Response, Problem> {
+pub async fn flags(State(nodes): State<Arc<Nodes>>, _: Operator) -> Result<Response, Problem> {
     nodes.cluster()?;
     let flags = Flag::ALL.map(|flag| FlagBody::new(flag, nodes.flags.percent(flag)));
     Ok(json(StatusCode::OK, &FlagsBody { flags: flags.into() }))
@@ -66,12 +66,12 @@ impl FlagBody {
     params(("flag" = IdText, Path)),
     request_body = NewFlag,
     responses((status = 200, description = "The flag", body = FlagBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn set_flag(
     State(nodes): State<Arc<Nodes>>,
     Ids(name): Ids<PoolId>,
-    _: Admin,
+    _: Operator,
     JsonBody(NewFlag { percent }): JsonBody<NewFlag>,
 ) -> Result<Response, Problem> {
     let cluster = nodes.cluster()?;

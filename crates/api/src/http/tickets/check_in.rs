@@ -1,8 +1,9 @@
 //! Letting the bearer of a ticket in, once.
 
 use super::shapes::CheckedInBody;
+use crate::http::actions::note::About;
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::Scanner;
+use crate::http::caller::Operator;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::id;
@@ -37,13 +38,13 @@ pub struct Scanned {
     post, path = "/api/v1/check-in", tag = "tickets",
     request_body = Scanned,
     responses((status = 200, description = "They may go in", body = CheckedInBody), WriteProblems),
-    security(("scanner" = []), ("admin" = []))
+    security(("key" = []))
 )]
 pub async fn check_in(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
     State(signers): State<Arc<Signers>>,
-    _: Scanner,
+    _: Operator,
     JsonBody(scanned): JsonBody<Scanned>,
 ) -> Result<Response, Problem> {
     let here: Option<EventId> = scanned.event.as_deref().map(id).transpose()?;
@@ -74,5 +75,7 @@ pub async fn check_in(
         checked_in_at: answer.at,
         name,
     };
-    Ok(json(StatusCode::OK, &body))
+    let mut response = json(StatusCode::OK, &body);
+    response.extensions_mut().insert(About(claims.event));
+    Ok(response)
 }

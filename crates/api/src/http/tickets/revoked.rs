@@ -1,7 +1,7 @@
 //! Tickets that count no more.
 
 use crate::http::body::json;
-use crate::http::caller::{Ids, Scanner};
+use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
@@ -41,13 +41,13 @@ pub struct RevokedBody {
     get, path = "/api/v1/events/{event}/revoked-tickets", tag = "tickets",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The list", body = RevokedBody), ReadProblems),
-    security(("scanner" = []), ("admin" = []))
+    security(("key" = []))
 )]
 pub async fn revoked(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
     Ids(event): Ids<EventId>,
-    _: Scanner,
+    _: Operator,
 ) -> Result<Response, Problem> {
     // An unknown event is not one without revoked tickets.
     let (at, _) = sale.view_event(&event).await?;

@@ -1,7 +1,7 @@
 //! Removing and banning visitors.
 
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{Admin, Ids, Strict};
+use crate::http::caller::{Ids, Operator, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::page::page_size;
@@ -12,21 +12,22 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::question::BansAfter;
-use onrush_core::spec::Reason;
 use onrush_core::view::{BanView, RemovedView};
 use onrush_core::{Command, Time};
 use onrush_store::Ask;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 
-/// Who removes a visitor, and why.
+/// Why a visitor is removed.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Removal {
-    /// Who.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
@@ -68,26 +69,27 @@ impl From<RemovedView> for RemovedBody {
     params(("event" = EventIdText, Path), ("user" = IdText, Path)),
     request_body = Removal,
     responses((status = 200, description = "What was taken", body = RemovedBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn remove_visitor(
     State(sale): State<Arc<Sale>>,
     Ids((event, user)): Ids<(EventId, UserId)>,
-    _: Admin,
-    JsonBody(Removal { by, why, ban }): JsonBody<Removal>,
+    operator: Operator,
+    JsonBody(Removal { by: IgnoredAny, why, ban }): JsonBody<Removal>,
 ) -> Result<Response, Problem> {
-    let command = Command::RemoveVisitor { user, reason: Reason { by, why }, ban };
+    let command = Command::RemoveVisitor { user, reason: operator.because(why), ban };
     let view: RemovedView = sale.run(&event, command).await?;
     Ok(json(StatusCode::OK, &RemovedBody::from(view)))
 }
 
-/// Who ends a ban, and why.
+/// Why a ban ends.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unban {
-    /// Who.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
@@ -109,15 +111,15 @@ pub struct UnbannedBody {
     params(("event" = EventIdText, Path), ("user" = IdText, Path)),
     request_body = Unban,
     responses((status = 200, description = "They are not banned", body = UnbannedBody), WriteProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn unban_visitor(
     State(sale): State<Arc<Sale>>,
     Ids((event, user)): Ids<(EventId, UserId)>,
-    _: Admin,
-    JsonBody(Unban { by, why }): JsonBody<Unban>,
+    operator: Operator,
+    JsonBody(Unban { by: IgnoredAny, why }): JsonBody<Unban>,
 ) -> Result<Response, Problem> {
-    let command = Command::UnbanVisitor { user: user.clone(), reason: Reason { by, why } };
+    let command = Command::UnbanVisitor { user: user.clone(), reason: operator.because(why) };
     sale.run::<()>(&event, command).await?;
     Ok(json(StatusCode::OK, &UnbannedBody { user, banned: false }))
 }
@@ -175,12 +177,12 @@ impl From<BanView> for BanBody {
     get, path = "/api/v1/admin/events/{event}/bans", tag = "admin",
     params(("event" = EventIdText, Path), BansQuery),
     responses((status = 200, description = "A page of them", body = BansBody), ReadProblems),
-    security(("admin" = []))
+    security(("key" = []))
 )]
 pub async fn bans(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-    _: Admin,
+    _: Operator,
     Strict(BansQuery { after, limit }): Strict<BansQuery>,
 ) -> Result<Response, Problem> {
     let limit = page_size(limit)?;

@@ -13,6 +13,8 @@ mod catalogue;
 mod deliveries;
 #[path = "../suite/desk.rs"]
 mod desk;
+#[path = "../suite/keys.rs"]
+mod keys;
 #[path = "../suite/lists.rs"]
 mod lists;
 #[path = "../suite/mailed.rs"]

@@ -1,0 +1,157 @@
+//! Sessions that live: who is signed in, and ending that; and which keys there are.
+
+use crate::http::body::json;
+use crate::http::caller::{Ids, Operator, Strict};
+use crate::http::openapi::ReadProblems;
+use crate::http::problem::Problem;
+use crate::http::sessions::sign_in::Scope;
+use crate::http::state::Callers;
+use crate::json::ids::{IdText, TimeMs};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_base::config::keys::Scope as KeyScope;
+use onrush_core::Time;
+use onrush_core::ids::{ChannelId, PoolId};
+use onrush_ledger::session::{BrowserSession, SessionsOf};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+
+/// Sessions of browsers.
+#[derive(Serialize, ToSchema)]
+pub struct LiveSessions {
+    /// The latest used first.
+    sessions: Vec<LiveSession>,
+}
+
+/// Somebody who is signed in with a browser.
+#[derive(Serialize, ToSchema)]
+pub struct LiveSession {
+    /// The session's id; it signs nobody in.
+    session: String,
+    /// Whose key.
+    name: String,
+    /// From which address they signed in.
+    address: String,
+    /// When.
+    #[schema(value_type = TimeMs)]
+    begun_at: Time,
+    /// When it was used last, to the minute.
+    #[schema(value_type = TimeMs)]
+    seen_at: Time,
+    /// When it is over at the latest.
+    #[schema(value_type = TimeMs)]
+    ends_at: Time,
+}
+
+impl From<BrowserSession> for LiveSession {
+    fn from(session: BrowserSession) -> Self {
+        let BrowserSession { id, name, address, begun_at, seen_at, ends_at } = session;
+        Self { session: id, name, address, begun_at, seen_at, ends_at }
+    }
+}
+
+/// Who is signed in with a browser.
+#[utoipa::path(
+    get, path = "/api/v1/admin/sessions", tag = "admin", operation_id = "live_sessions",
+    responses((status = 200, description = "All sessions that live", body = LiveSessions), ReadProblems),
+    security(("key" = []))
+)]
+pub async fn sessions(
+    State(callers): State<Arc<Callers>>,
+    _: Operator,
+) -> Result<Response, Problem> {
+    let live = callers.ledger.live_sessions(callers.clock.now(), callers.idle_ms()).await?;
+    // Whose key is gone has no session any more, whatever is written down.
+    let live = live.into_iter().filter(|session| callers.keys.named(&session.name).is_some());
+    let sessions = live.map(LiveSession::from).collect();
+    Ok(json(StatusCode::OK, &LiveSessions { sessions }))
+}
+
+/// Whose sessions.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct EndQuery {
+    /// Only those of this key; everybody's, also your own, if left out.
+    #[param(nullable = false)]
+    name: Option<String>,
+}
+
+/// How many.
+#[derive(Serialize, ToSchema)]
+pub struct EndedSessions {
+    /// Sessions that ended.
+    ended: u64,
+}
+
+/// Signs everybody out, or all browsers of one key.
+#[utoipa::path(
+    delete, path = "/api/v1/admin/sessions", tag = "admin",
+    params(EndQuery),
+    responses((status = 200, description = "They are signed out", body = EndedSessions), ReadProblems),
+    security(("key" = []))
+)]
+pub async fn end_sessions(
+    State(callers): State<Arc<Callers>>,
+    _: Operator,
+    Strict(EndQuery { name }): Strict<EndQuery>,
+) -> Result<Response, Problem> {
+    let which = name.map_or(SessionsOf::Everybody, SessionsOf::Key);
+    let ended = callers.ledger.end_sessions(which).await?;
+    Ok(json(StatusCode::OK, &EndedSessions { ended }))
+}
+
+/// Signs one browser out; nothing happens if it is signed out.
+#[utoipa::path(
+    delete, path = "/api/v1/admin/sessions/{session}", tag = "admin",
+    params(("session" = IdText, Path)),
+    responses((status = 200, description = "It is signed out", body = EndedSessions), ReadProblems),
+    security(("key" = []))
+)]
+pub async fn end_one_session(
+    State(callers): State<Arc<Callers>>,
+    Ids(session): Ids<PoolId>,
+    _: Operator,
+) -> Result<Response, Problem> {
+    let which = SessionsOf::Id(session.as_str().to_owned());
+    let ended = callers.ledger.end_sessions(which).await?;
+    Ok(json(StatusCode::OK, &EndedSessions { ended }))
+}
+
+/// Keys of people and services.
+#[derive(Serialize, ToSchema)]
+pub struct Keys {
+    /// As the settings have them, the old ones first.
+    keys: Vec<KeyBody>,
+}
+
+/// A key; what it is made of nobody knows here.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Key)]
+pub struct KeyBody {
+    /// Who has it.
+    name: String,
+    /// What it gives the right to.
+    #[schema(value_type = Vec<Scope>)]
+    scopes: Vec<KeyScope>,
+    /// The channels that it may hold from, for others.
+    #[schema(value_type = Vec<IdText>)]
+    channels: Vec<ChannelId>,
+}
+
+/// Which keys there are, and what they give the right to.
+#[utoipa::path(
+    get, path = "/api/v1/admin/keys", tag = "admin", operation_id = "named_keys",
+    responses((status = 200, description = "All keys", body = Keys), ReadProblems),
+    security(("key" = []))
+)]
+pub async fn keys(State(callers): State<Arc<Callers>>, _: Operator) -> Result<Response, Problem> {
+    let keys = callers.keys.iter().map(|key| KeyBody {
+        name: key.name.to_string(),
+        scopes: key.scopes.clone(),
+        channels: key.channels.clone(),
+    });
+    Ok(json(StatusCode::OK, &Keys { keys: keys.collect() }))
+}

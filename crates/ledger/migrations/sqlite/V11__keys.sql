@@ -1,0 +1,27 @@
+-- What people and services did with their keys, also what was refused. Without a name it was a wrong key, without a code it
+-- was done. No user, buyer or body stands in it.
+CREATE TABLE actions (
+    request_id TEXT NOT NULL PRIMARY KEY,
+    at BIGINT NOT NULL,
+    key_name TEXT,
+    address TEXT NOT NULL,
+    method TEXT NOT NULL,
+    path TEXT NOT NULL,
+    event_id TEXT,
+    status INTEGER NOT NULL,
+    code TEXT
+) WITHOUT ROWID;
+CREATE INDEX actions_by_time ON actions (at, request_id);
+CREATE INDEX actions_by_key ON actions (key_name, at, request_id);
+CREATE INDEX actions_by_event ON actions (event_id, at, request_id);
+
+-- Sessions of browsers that are not over, by a hash of what the cookie has.
+CREATE TABLE browser_sessions (
+    session_id TEXT NOT NULL PRIMARY KEY,
+    key_name TEXT NOT NULL,
+    address TEXT NOT NULL,
+    begun_at BIGINT NOT NULL,
+    seen_at BIGINT NOT NULL,
+    ends_at BIGINT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX browser_sessions_by_key ON browser_sessions (key_name, seen_at, session_id);

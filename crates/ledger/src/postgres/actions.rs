@@ -1,0 +1,39 @@
+//! What was done with keys.
+
+use super::database::{Ask, execute};
+use super::fault::Fault;
+use super::rows::json_of;
+use crate::action::Action;
+use deadpool_postgres::Client;
+use onrush_core::Time;
+
+/// Rows that one statement forgets.
+pub(super) const FORGOTTEN_AT_ONCE: u64 = 500;
+
+/// Writes down what was done.
+pub(super) struct Note(pub(super) Action);
+
+impl Ask for Note {
+    type Answer = ();
+
+    async fn run(&self, db: &mut Client) -> Result<(), Fault> {
+        let sql = "INSERT INTO actions SELECT * FROM \
+                   json_populate_recordset(NULL::actions, $1::text::json) \
+                   ON CONFLICT (request_id) DO NOTHING";
+        execute(db, sql, &[&json_of([&self.0])?]).await.map(drop)
+    }
+}
+
+/// Forgets the oldest of what was done before a time.
+pub(super) struct Forget(pub(super) Time);
+
+impl Ask for Forget {
+    type Answer = u64;
+
+    async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
+        let limit = i64::try_from(FORGOTTEN_AT_ONCE).unwrap_or(i64::MAX);
+        let sql = "DELETE FROM actions WHERE request_id IN (SELECT request_id FROM actions \
+                   WHERE at < $1 ORDER BY at, request_id LIMIT $2)";
+        execute(db, sql, &[&self.0.0, &limit]).await
+    }
+}
