@@ -237,7 +237,8 @@ fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
                     sold.state = State::Cancelled { payment, refund_minor: *refund_minor };
                 }
             }
-            BookingChange::PaymentBegun { .. }
+            BookingChange::PayerNamed { .. }
+            | BookingChange::PaymentBegun { .. }
             | BookingChange::PaymentFailed { .. }
             | BookingChange::LatePaymentFailed { .. }
             | BookingChange::CheckedIn { .. } => {}

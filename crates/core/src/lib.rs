@@ -26,6 +26,7 @@ mod invariants;
 pub mod limits;
 pub mod lines;
 pub mod money;
+pub mod payers;
 pub mod phase;
 pub mod prices;
 pub mod question;

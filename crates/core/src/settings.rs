@@ -3,10 +3,11 @@
 use crate::hold::HoldTerms;
 use crate::limits::{
     DEFAULT_CLAIM_TTL_MAX_MS, DEFAULT_MAX_PER_USER, MAX_AMOUNT_STEP_MINOR, MAX_DURATION_MS,
-    MAX_FEE_BP, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_REFUND_RULES,
-    MAX_ROOM_CAPACITY, MAX_TAX_BP, MAX_UNITS_PER_VISITOR, fits_name,
+    MAX_FEE_BP, MAX_PER_PAYER, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE,
+    MAX_REFUND_RULES, MAX_ROOM_CAPACITY, MAX_TAX_BP, MAX_UNITS_PER_VISITOR, fits_name,
 };
 use crate::money::{Currency, Rounding, share_minor};
+use crate::payers::PayerBy;
 use crate::refusal::{Field, Refusal};
 use crate::tax::{Tax, Taxed};
 use crate::time::Time;
@@ -40,6 +41,12 @@ pub struct Settings {
     /// The same of pools, categories and their ticket types, in the order they are checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<UserLimit>,
+    /// Units that bookings paid for under one e-mail address may have together; `None` is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_per_email: Option<u32>,
+    /// The same of one card, as the gateway recognises it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_per_card: Option<u32>,
     /// How long a visitor's claim lasts at most, also one that names no time; `None` lets visitors
     /// claim for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -295,6 +302,8 @@ impl Settings {
             extensions: 1,
             max_per_user: Some(DEFAULT_MAX_PER_USER),
             limits: Vec::new(),
+            max_per_email: None,
+            max_per_card: None,
             claim_ttl_max_ms: Some(DEFAULT_CLAIM_TTL_MAX_MS),
             prequeue_at: None,
             opens_at: None,
@@ -305,6 +314,15 @@ impl Settings {
             refunds: Vec::new(),
             amount_step_minor: 1,
             single_seats: SingleSeats::Allow,
+        }
+    }
+
+    /// Units that bookings of one payer may have together; `None` is no limit.
+    #[must_use]
+    pub fn max_per(&self, by: PayerBy) -> Option<u32> {
+        match by {
+            PayerBy::Email => self.max_per_email,
+            PayerBy::Card => self.max_per_card,
         }
     }
 
@@ -417,6 +435,13 @@ impl Settings {
         if let Some((field, why)) = user_limits::complaint(&self.limits) {
             return Some(Complaint { field, why });
         }
+        let fits = |limit: Option<u32>| limit.is_none_or(|it| (1..=MAX_PER_PAYER).contains(&it));
+        if !fits(self.max_per_email) {
+            return wrong("max_per_email", "max_per_email: use 1 to 1000, or null for no limit");
+        }
+        if !fits(self.max_per_card) {
+            return wrong("max_per_card", "max_per_card: use 1 to 1000, or null for no limit");
+        }
         if self.claim_ttl_max_ms.is_some_and(|ttl_ms| !is_duration(ttl_ms)) {
             let why = "claim_ttl_max_ms: use 1 ms to 366 days, or null for claims for good";
             return wrong("claim_ttl_max_ms", why);
@@ -526,69 +551,4 @@ fn is_duration(ms: i64) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn good() -> Settings {
-        let room = RoomSettings {
-            order: Order::Draw { seed_hash: Digest([0; 32]) },
-            ..RoomSettings::default()
-        };
-        Settings {
-            room: Some(room),
-            starts_at: Some(Time(1_000)),
-            refunds: vec![RefundRule { days_before: 1, percent: 50 }; 2],
-            ..Settings::new("Gala", "EUR".parse().unwrap())
-        }
-    }
-
-    #[test]
-    fn every_complaint_names_its_setting() {
-        type Spoil = fn(&mut Settings, &mut RoomSettings);
-        let cases: [(&str, Spoil); 32] = [
-            ("title", |it, _| it.title = "".into()),
-            ("hold_ttl_ms", |it, _| it.hold_ttl_ms = 0),
-            ("hold_max_ms", |it, _| it.hold_max_ms = MAX_DURATION_MS + 1),
-            ("hold_max_ms", |it, _| it.hold_max_ms = it.hold_ttl_ms - 1),
-            ("payment_window_ms", |it, _| it.payment_window_ms = -1),
-            ("payment_attempts", |it, _| it.payment_attempts = 0),
-            ("fees.fixed_minor", |it, _| it.fees.fixed_minor = -1),
-            ("fees.percent_bp", |it, _| it.fees.percent_bp = MAX_FEE_BP + 1),
-            ("tax.name", |it, _| it.tax = Some(Tax { name: " ".into(), rate_bp: 700 })),
-            ("tax.name", |it, _| it.tax = Some(Tax { name: "x".repeat(41).into(), rate_bp: 700 })),
-            ("tax.rate_bp", |it, _| it.tax = Some(Tax { name: "VAT".into(), rate_bp: 10_001 })),
-            ("amount_step_minor", |it, _| it.amount_step_minor = 0),
-            ("amount_step_minor", |it, _| {
-                it.currency = "MGA".parse().unwrap();
-                it.amount_step_minor = 150;
-            }),
-            ("refunds", |it, _| it.refunds = vec![it.refunds[0]; MAX_REFUND_RULES + 1]),
-            ("refunds", |it, _| it.starts_at = None),
-            ("refunds[1].percent", |it, _| it.refunds[1].percent = 101),
-            ("max_per_user", |it, _| it.max_per_user = Some(0)),
-            ("claim_ttl_max_ms", |it, _| it.claim_ttl_max_ms = Some(0)),
-            ("opens_at", |it, _| (it.prequeue_at, it.opens_at) = (Some(Time(2)), Some(Time(2)))),
-            ("closes_at", |it, _| (it.opens_at, it.closes_at) = (Some(Time(2)), Some(Time(1)))),
-            ("closes_at", |it, _| (it.prequeue_at, it.closes_at) = (Some(Time(2)), Some(Time(1)))),
-            ("room.capacity", |_, room| room.capacity = 0),
-            ("room.outflow_per_min", |_, room| room.outflow_per_min = Some(0)),
-            ("room.session_ms", |_, room| room.session_ms = 0),
-            ("room.place_ttl_ms", |_, room| room.place_ttl_ms = 0),
-            ("room.arrive_ms", |_, room| room.arrive_ms = 0),
-            ("room.max_queue_size", |_, room| room.max_queue_size = 0),
-            ("room.max_queue_size", |_, room| room.max_queue_size = MAX_QUEUE_SIZE + 1),
-            ("room.places_per_user", |_, room| room.places_per_user = 0),
-            ("room.places_per_user", |_, room| room.places_per_user = 2),
-            ("room.units_per_visitor", |_, room| room.units_per_visitor = 0),
-            ("room.units_per_visitor", |_, room| room.units_per_visitor = 1_001),
-        ];
-        assert_eq!(good().complaint(), None);
-        for (field, spoil) in cases {
-            let mut settings = good();
-            let mut room = settings.room.clone().unwrap();
-            spoil(&mut settings, &mut room);
-            settings.room = Some(room);
-            assert_eq!(settings.complaint().expect(field).field, field);
-        }
-    }
-}
+mod tests;

@@ -13,6 +13,7 @@ pub mod keys;
 pub mod link;
 pub mod names;
 pub mod pass;
+pub mod payers;
 pub mod scanner;
 pub mod session;
 pub mod shop;

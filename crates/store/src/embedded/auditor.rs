@@ -216,7 +216,8 @@ impl Ledger {
                 BookingChange::ConfirmedCancelled { booking, .. } => {
                     self.turn(booking, Has::Sold, Has::Nothing, findings);
                 }
-                BookingChange::PaymentBegun { .. }
+                BookingChange::PayerNamed { .. }
+                | BookingChange::PaymentBegun { .. }
                 | BookingChange::PaymentFailed { .. }
                 | BookingChange::LatePaymentFailed { .. }
                 | BookingChange::CheckedIn { .. } => {}

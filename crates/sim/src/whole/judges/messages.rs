@@ -160,9 +160,9 @@ fn about(change: &Change) -> Option<About> {
             BookingChange::ConfirmedCancelled { booking, .. } => (BOOKING_CANCELLED, booking),
             BookingChange::PaymentFailed { booking, .. } => (PAYMENT_FAILED, booking),
             BookingChange::CheckedIn { booking, .. } => (TICKET_CHECKED_IN, booking),
-            BookingChange::PaymentBegun { .. } | BookingChange::LatePaymentFailed { .. } => {
-                return None;
-            }
+            BookingChange::PayerNamed { .. }
+            | BookingChange::PaymentBegun { .. }
+            | BookingChange::LatePaymentFailed { .. } => return None,
         },
         Change::Setup(_)
         | Change::Sale(_)

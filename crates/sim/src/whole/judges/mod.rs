@@ -366,7 +366,9 @@ impl Facts {
                     known.refund_minor = *refund_minor;
                 }
             }
-            BookingChange::LatePaymentFailed { .. } | BookingChange::CheckedIn { .. } => {}
+            BookingChange::PayerNamed { .. }
+            | BookingChange::LatePaymentFailed { .. }
+            | BookingChange::CheckedIn { .. } => {}
         }
     }
 
