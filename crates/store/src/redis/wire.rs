@@ -383,7 +383,7 @@ fn units_per_visitor(room: &RoomSettings) -> String {
 
 /// The settings that scripts need, each as a field of the event's meta hash; an empty text means
 /// that it is not set.
-pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 30] {
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 32] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
     let refunds: Vec<String> = settings
