@@ -2,6 +2,7 @@
 
 use super::draft::Draft;
 use super::look::DriveError;
+use super::payers::Begins;
 use super::rows::{payment_of_saga, saga_of_hold};
 use super::sagas::Sagas;
 use onrush_core::hold::{HoldState, OnDecline};
@@ -57,6 +58,8 @@ pub struct Started {
 pub enum StartError {
     /// No gateway is configured.
     Off,
+    /// The event limits what one e-mail address may have, and none was given.
+    EmailWanted,
     /// The engine says no, or nothing.
     Engine(Failure),
     /// The ledger failed.
@@ -121,6 +124,7 @@ impl Sagas {
         gateway: &str,
     ) -> Result<Option<Started>, StartError> {
         let PaymentRequest { booking, event, user, buyer, on_decline } = wish;
+        self.name_email(Begins::Payment, event, booking, user, buyer.as_ref()).await?;
         let fresh = fresh_payment(booking);
         let begin = Command::BeginPayment {
             booking: booking.clone(),
@@ -285,7 +289,7 @@ impl Sagas {
         Ok(self.settings(event).await?.title.into())
     }
 
-    async fn settings(&self, event: &EventId) -> Result<Settings, Failure> {
+    pub(super) async fn settings(&self, event: &EventId) -> Result<Settings, Failure> {
         Ok(self.engine.ask(event.clone(), EventNow).await?.value.settings)
     }
 }
