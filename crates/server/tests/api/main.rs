@@ -26,6 +26,7 @@ mod organising;
 mod otherwise;
 mod pace;
 mod patience;
+mod payers;
 mod paying;
 mod prices;
 mod quoting;

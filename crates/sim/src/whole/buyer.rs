@@ -102,7 +102,8 @@ impl Buyer {
         let address = match Chance::of(seed, "address", number.into()).below(40) {
             0 => Some(format!("nobody-{number}@mail.example")),
             1..=4 => Some(format!("buyer-{number}@mail.example")),
-            _ => None,
+            // Where an address is needed, families have one between them.
+            _ => world.settings.max_per_email.map(|_| format!("family-{}@mail.example", number / 4)),
         };
         Self {
             number,

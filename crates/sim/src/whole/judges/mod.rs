@@ -5,6 +5,7 @@ mod door;
 mod draw;
 mod messages;
 mod organiser;
+mod payers;
 mod types;
 
 use super::bank::{Account, Bank};
@@ -117,6 +118,7 @@ pub(super) async fn look(
     organiser::judge(world, &entries, violations);
     door::judge(world, &entries, violations);
     types::judge(world, &entries, violations);
+    payers::judge(world, &entries, violations);
     draw::judge(server, world, &entries, violations).await;
     messages::judge(server, world, bank, &facts, &entries, violations).await;
     let confirmed = facts.bookings.values().filter(|known| known.end == HoldStatus::Confirmed);
