@@ -103,7 +103,9 @@ impl Buyer {
             0 => Some(format!("nobody-{number}@mail.example")),
             1..=4 => Some(format!("buyer-{number}@mail.example")),
             // Where an address is needed, families have one between them.
-            _ => world.settings.max_per_email.map(|_| format!("family-{}@mail.example", number / 4)),
+            _ => {
+                world.settings.max_per_email.map(|_| format!("family-{}@mail.example", number / 4))
+            }
         };
         Self {
             number,

@@ -60,7 +60,9 @@ pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut 
                     known.has_units = true;
                     known.payer
                 }
-                Change::Hold(HoldChange::HoldExtended { .. } | HoldChange::HoldForgotten { .. })
+                Change::Hold(
+                    HoldChange::HoldExtended { .. } | HoldChange::HoldForgotten { .. },
+                )
                 | Change::Booking(
                     BookingChange::PaymentFailed { .. }
                     | BookingChange::LatePaymentFailed { .. }
