@@ -18,6 +18,7 @@ mod claimed;
 mod claims;
 pub mod command;
 pub mod costs;
+mod digest;
 mod ended;
 pub mod event;
 pub mod hold;

@@ -20,13 +20,13 @@
 --   expire_hold(booking), forget_hold(booking), move_hold(booking, gap_ms)   what ticks and recoveries do
 --
 -- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments,
--- extensions, checkins, lines, prices, sources, types, payers, asked }: state held|paying|confirmed|released|expired|
--- cancelled; `before` is nil unless paying; payment is '' for none; checkins is 'ticket:at,…' by
--- ticket; lines is JSON, and so is asked, '' unless seats were left to the rules; prices are as
--- prices.lua gives them, and sources as channels.lua does; types are id,price,proof,name,line:quantity,
--- …/…;asked: the units of each type (names encoded, lines counted from 0), and what was named as JSON;
--- payers are as payers.lua gives them. In the hash these are one field,
--- prices;@sources;#types;&payers;asked, without those that are ''.
+-- extensions, checkins, lines, prices, sources, types, payers, asked }: state
+-- held|paying|confirmed|released|expired|cancelled; `before` is nil unless paying; payment is '' for
+-- none; checkins is 'ticket:at,…' by ticket; lines is JSON, and so is asked, '' unless seats were left
+-- to the rules; prices are as prices.lua gives them, and sources as channels.lua does; types are
+-- id,price,proof,name,line:quantity,…/…;asked: the units of each type (names encoded, lines counted
+-- from 0), and what was named as JSON; payers are as payers.lua gives them. In the hash these are one
+-- field, prices;@sources;#types;&payers;asked, without those that are ''.
 -- All are texts as in the hash, except the numbers `time` and `before`. In the hash all but the id
 -- stand between bars, as shared.lua reads and writes them. Deadlines: 1:<booking> when it expires,
 -- 6:<booking> when it may be forgotten.
