@@ -1,8 +1,7 @@
 //! A small sale with something of everything: what the corpora of files and records begin with.
 
-use onrush_core::ids::{PayerId, PlaceId, UserId};
+use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
-use onrush_core::payers::PayerBy;
 use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::snapshot::SnapshotRow;
@@ -100,9 +99,7 @@ fn types(of: Priced) -> Command {
 
 fn setup() -> Vec<Command> {
     let room = RoomSettings { capacity: 3, places_per_user: 2, ..RoomSettings::default() };
-    let (max_per_email, max_per_card) = (Some(6), Some(4));
-    let plain = Settings::new("Tour", id("EUR"));
-    let settings = Settings { room: Some(room), max_per_email, max_per_card, ..plain };
+    let settings = Settings { room: Some(room), ..Settings::new("Tour", id("EUR")) };
     let pool = |pool, capacity| Command::AddPool {
         spec: PoolSpec { pool: id(pool), capacity, price_minor: 1_250 },
     };
@@ -173,12 +170,6 @@ fn money() -> Vec<Command> {
         user: user(name),
         payment: id(payment),
     };
-    let name = |booking, name, by, payer| Command::NamePayer {
-        booking: id(booking),
-        user: user(name),
-        by,
-        payer: PayerId::from_u128(payer),
-    };
     let children = AskedTypes::new(
         [(id("ga"), [(id("child"), 1)].into())].into(),
         [(id("A-1"), id("child"))].into(),
@@ -190,13 +181,10 @@ fn money() -> Vec<Command> {
         hold("e.2", "ann", lines(Some(("car", 1)), &[]), AskedTypes::default()),
         hold("e.3", "ben", lines(None, &["A-2"]), AskedTypes::default()),
         Command::Extend { booking: id("e.3"), user: user("ben") },
-        name("e.1", "ann", PayerBy::Email, 1),
         pay("e.1", "ann", "p.1"),
-        name("e.1", "ann", PayerBy::Card, 2),
         Command::Confirm { booking: id("e.1"), user: user("ann"), payment: Some(id("p.1")) },
         Command::CheckIn { booking: id("e.1"), ticket: 1 },
         Command::Release { booking: id("e.2"), user: user("ann") },
-        name("e.3", "ben", PayerBy::Email, 1),
         pay("e.3", "ben", "p.3"),
         Command::AdjustClaimed {
             claim: id("e.c2"),

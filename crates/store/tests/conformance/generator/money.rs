@@ -30,10 +30,10 @@ impl Generator {
     /// payments there were.
     fn name_payer(&mut self, booking: &BookingId, user: &UserId) {
         let (settings, nth) = (&self.world.settings, self.fresh[3]);
-        if settings.max_per_email.or(settings.max_per_card).is_none() && nth % 7 != 0 {
+        if settings.max_per_email.or(settings.max_per_card).is_none() && !nth.is_multiple_of(7) {
             return;
         }
-        let by = PayerBy::ALL[usize::from(nth % 2 == 0)];
+        let by = PayerBy::ALL[usize::from(nth.is_multiple_of(2))];
         let payer = PayerId::from_u128(u128::from(nth % 3) << 64 | 0xabc);
         let (booking, user) = (booking.clone(), user.clone());
         self.ask(Command::NamePayer { booking, user, by, payer });
@@ -91,7 +91,7 @@ impl Generator {
             12 | 13 => {
                 let (booking, user, _) =
                     self.some_booking(|state| matches!(state, HoldState::Confirmed { .. }));
-                if self.fresh[3] % 4 == 0 {
+                if self.fresh[3].is_multiple_of(4) {
                     self.name_payer(&booking, &user);
                 }
                 let refund_minor = *self.random.pick(&[
