@@ -230,6 +230,7 @@ mod tests {
     use onrush_core::hold::OnDecline;
     use onrush_core::ids::BookingId;
     use onrush_core::saga::Stage;
+    use onrush_ledger::money::Capture;
     use onrush_ledger::saga::Saga;
 
     const PRICE: i64 = 5_000;
@@ -255,6 +256,7 @@ mod tests {
             amount_minor: PRICE,
             currency: "EUR".parse().unwrap(),
             stage: if *captured_minor > 0 { Stage::Captured } else { Stage::Void },
+            capture: Capture::AtOnce,
             captured_minor: *captured_minor,
             why: None,
             flagged: false,

@@ -286,11 +286,13 @@ fn point_of(Position { step, stage }: Position) -> String {
 
 /// Every position that the rules of the saga lead to.
 fn reachable() -> Vec<Position> {
-    const OUTCOMES: [Outcome; 15] = [
+    const OUTCOMES: [Outcome; 17] = [
         Outcome::Held,
         Outcome::NotHeld,
         Outcome::PaymentWanted,
         Outcome::PaymentOpen,
+        Outcome::MoneyAuthorised,
+        Outcome::CardNamed,
         Outcome::PaymentUnwanted,
         Outcome::PaymentClosed,
         Outcome::MoneyTaken,

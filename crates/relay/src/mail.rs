@@ -279,7 +279,11 @@ impl Work {
         let (mut is_open, mut was_taken) = (false, false);
         for payment in &record.payments {
             match payment.stage {
-                Stage::Creating | Stage::Open | Stage::Closing => is_open = true,
+                Stage::Creating
+                | Stage::Open
+                | Stage::Authorised
+                | Stage::Capturing
+                | Stage::Closing => is_open = true,
                 Stage::Closed | Stage::Void => {}
                 Stage::Captured | Stage::Refunding | Stage::Returned | Stage::Refunded => {
                     was_taken = true;

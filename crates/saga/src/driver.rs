@@ -15,7 +15,7 @@ use onrush_core::question::BookingOf;
 use onrush_core::saga::{Outcome, Stage, Step, Todo, todo};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal, Time};
-use onrush_ledger::money::{Payment, RefundCause};
+use onrush_ledger::money::{Capture, Payment, RefundCause};
 use onrush_ledger::saga::{SagaRecord, declined};
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_store::{Ask, Failure};
@@ -183,6 +183,8 @@ impl Sagas {
             Todo::Watch if woken => self.watch(record).await,
             Todo::AskHold | Todo::Watch => Ok(Look::Rest),
             Todo::Create => self.create(record, woken).await,
+            Todo::NameCard => self.name_card(record).await,
+            Todo::Capture => self.capture(record).await,
             Todo::Cancel => self.cancel(record).await,
             Todo::TellFailed => self.tell_failed(record).await,
             Todo::Confirm => self.confirm(record).await,
@@ -247,8 +249,9 @@ impl Sagas {
                 if let Some(known) = known {
                     return self.end_again(record, known).await;
                 }
-                let row =
-                    payment_of_saga(&record.saga, payment, gateway.name(), OnDecline::Keep, at);
+                let (saga, name) = (&record.saga, gateway.name());
+                let capture = Capture::AtOnce;
+                let row = payment_of_saga(saga, payment, name, capture, OnDecline::Keep, at);
                 draft.begin_payment(row, "a payment was begun and not written down")?;
                 // The hold may have run out since, and then no gateway shall hear of it.
                 Ok(Look::WriteAndAsk(draft))
@@ -328,7 +331,7 @@ impl Sagas {
     }
 
     /// Until when the hold waits for this payment; `None` if it does not.
-    async fn waits_until(
+    pub(super) async fn waits_until(
         &self,
         record: &SagaRecord,
         payment: &PaymentId,
@@ -353,10 +356,7 @@ impl Sagas {
     async fn watch(&self, record: &SagaRecord) -> Result<Look, Trouble> {
         let payment = Self::present(record)?;
         let Some(until) = self.waits_until(record, &payment.payment).await? else {
-            let mut draft = self.moving(record);
-            draft.advance(Outcome::PaymentUnwanted, "the hold does not wait for the payment")?;
-            draft.present(|row| row.why = Some("timeout".into()));
-            return Ok(Look::Write(draft));
+            return self.unwanted(record, "the hold does not wait for the payment", "timeout");
         };
         let order = order_of(&record.saga, payment);
         let standing = self.asked(|gateway| gateway.status(&order)).await?;
@@ -372,10 +372,7 @@ impl Sagas {
             Some(self.now().plus_ms(self.patience.ask_after_ms))
         };
         let Some(until) = until else {
-            let mut draft = self.moving(record);
-            draft.advance(Outcome::PaymentUnwanted, "the hold does not wait for the payment")?;
-            draft.present(|row| row.why = Some("timeout".into()));
-            return Ok(Look::Write(draft));
+            return self.unwanted(record, "the hold does not wait for the payment", "timeout");
         };
         let description = self.title(&record.saga.event).await?;
         let order = Order { description, ..order_of(&record.saga, payment) };
@@ -413,17 +410,14 @@ impl Sagas {
                 draft.next_at(Some(ask_at.min(until.plus_ms(AFTER_HOLD_MS))));
                 Ok(Look::WriteAndRest(draft))
             }
+            Standing::Authorised { reference, .. } => self.authorised(record, reference),
             Standing::Captured { .. } => self.captured(record, standing),
             Standing::Declined { reference, why } => {
                 draft.advance(Outcome::PaymentUnwanted, &declined(&why))?;
                 draft.present(|row| (row.reference, row.why) = (Some(reference), Some(why)));
                 Ok(Look::Write(draft))
             }
-            Standing::Cancelled { why } => {
-                draft.advance(Outcome::PaymentClosed, &format!("cancelled: {why}"))?;
-                draft.present(|row| row.why = Some(why));
-                Ok(Look::Write(draft))
-            }
+            Standing::Cancelled { why } => self.set_free(record, why),
             Standing::Unknown => {
                 draft.advance(Outcome::PaymentUnwanted, "the gateway knows no such payment")?;
                 Ok(Look::Write(draft))
@@ -432,7 +426,11 @@ impl Sagas {
     }
 
     /// Money was taken for the present payment.
-    fn captured(&self, record: &SagaRecord, standing: Standing) -> Result<Look, Trouble> {
+    pub(super) fn captured(
+        &self,
+        record: &SagaRecord,
+        standing: Standing,
+    ) -> Result<Look, Trouble> {
         let Standing::Captured { reference, amount_minor, currency } = standing else {
             return Err(Trouble::Stuck("only captured money counts".into()));
         };
@@ -487,7 +485,10 @@ impl Sagas {
                 draft.next_at(Some(self.now().plus_ms(self.patience.ask_after_ms)));
                 Ok(Look::WriteAndRest(draft))
             }
-            Standing::Open { .. } | Standing::Declined { .. } | Standing::Unknown => {
+            Standing::Open { .. }
+            | Standing::Authorised { .. }
+            | Standing::Declined { .. }
+            | Standing::Unknown => {
                 Err(Trouble::Later("the gateway has not cancelled the payment".into()))
             }
         }

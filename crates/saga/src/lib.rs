@@ -11,6 +11,7 @@
 //! What to do next follows from the ledger's row alone, so that after a crash the driver goes on
 //! where it was.
 
+mod capture;
 mod clerk;
 mod desk;
 mod draft;

@@ -47,6 +47,8 @@ impl Counts {
                 Stage::Void => count(&self.failed),
                 Stage::Refunded => count(&self.refunded),
                 Stage::Open
+                | Stage::Authorised
+                | Stage::Capturing
                 | Stage::Closing
                 | Stage::Closed
                 | Stage::Refunding

@@ -16,7 +16,7 @@ use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal, Time};
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Buyer;
-use onrush_ledger::money::Payment;
+use onrush_ledger::money::{Capture, Payment};
 use onrush_ledger::saga::SagaRecord;
 use onrush_store::{Ask, Failure};
 
@@ -150,11 +150,13 @@ impl Sagas {
             // It ended while this request waited its turn, and another one may run by now.
             return self.started(record, &payment, until, true).map(Some);
         }
+        let capture = Capture::AtOnce;
         while record.saga.payment.as_ref() != Some(&payment) {
             existed = false;
             let at = self.now();
             let mut draft = Draft::of(&record, at);
-            let row = payment_of_saga(&record.saga, &payment, gateway, *on_decline, at);
+            let saga = &record.saga;
+            let row = payment_of_saga(saga, &payment, gateway, capture, *on_decline, at);
             if let Err(illegal) = draft.begin_payment(row, "the buyer wants to pay") {
                 tracing::error!(%booking, %illegal, "a payment cannot begin");
                 // The engine must not wait for it.
@@ -180,7 +182,10 @@ impl Sagas {
             self.ledger.set_buyer(booking, buyer).await?;
         }
         // While the gateway is away it is asked in the saga's own time, however often the buyer asks.
-        let asks_gateway = matches!(stage, Some(Stage::Creating | Stage::Closing));
+        let asks_gateway = matches!(
+            stage,
+            Some(Stage::Creating | Stage::Authorised | Stage::Capturing | Stage::Closing)
+        );
         if !(existed && asks_gateway && !self.is_its_turn(&record)) {
             record = self.drive_on(record, false).await?;
         }
@@ -252,6 +257,8 @@ impl Sagas {
                 Err(StartError::GatewayRefused(payment.why.unwrap_or_default()))
             }
             Stage::Open
+            | Stage::Authorised
+            | Stage::Capturing
             | Stage::Captured
             | Stage::Refunding
             | Stage::Returned

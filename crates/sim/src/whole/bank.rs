@@ -7,10 +7,11 @@ use crate::chance::Chance;
 use axum::http::HeaderMap;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::money::Currency;
+use onrush_ledger::money::Capture;
 use onrush_saga::gateway::takes::Takes;
 use onrush_saga::gateway::{
-    Answer, DeskNews, Gateway, GatewayError, News, NotGenuine, Notice, Order, Ours, RefundOrder,
-    RefundStanding, Standing,
+    Answer, DeskNews, Fingerprint, Gateway, GatewayError, News, NotGenuine, Notice, Order, Ours,
+    RefundOrder, RefundStanding, Standing,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
+    /// Money is set aside, of the card with this number.
+    Authorised(u32),
     Declined,
     Captured,
     Cancelled,
@@ -41,6 +44,8 @@ struct Entry {
     amount_minor: i64,
     currency: Option<Currency>,
     state: State,
+    /// When the money is taken.
+    capture: Capture,
     /// Whether a card was typed.
     is_tried: bool,
     /// By their keys.
@@ -164,26 +169,35 @@ impl Bank {
         book.entries.iter().filter(|(_, entry)| is_over(entry)).map(|(id, _)| id.clone()).collect()
     }
 
-    /// The buyer types a card on the bank's page. False if there is nothing to be paid any more.
-    pub(super) fn pay(&self, payment: &PaymentId, is_good: bool) -> bool {
+    /// The buyer types the card of this number on the bank's page. False if there is nothing to be
+    /// paid any more.
+    pub(super) fn pay(&self, payment: &PaymentId, card: u32, is_good: bool) -> bool {
         let mut book = self.book();
         let Some(entry) = book.entries.get_mut(payment) else { return false };
         if !matches!(entry.state, State::Open | State::Declined) {
             return false;
         }
         entry.is_tried = true;
-        entry.state = if is_good { State::Captured } else { State::Declined };
+        entry.state = match entry.capture {
+            _ if !is_good => State::Declined,
+            Capture::AtOnce => State::Captured,
+            Capture::Later => State::Authorised(card),
+        };
         self.story.tell("the bank", format!("{payment} is {:?}", entry.state));
-        let standing = standing(payment, entry);
-        let booking = entry.booking.clone();
-        if let Some(booking) = booking {
-            let news = News::Payment { payment: payment.clone(), booking, standing };
-            let id = format!("n-{}", book.chance.any());
-            book.sent.insert(id.clone(), Notice { id: id.clone(), news: Some(news) });
-            // Nobody listens any more at the very end.
-            drop(self.news.send(id));
-        }
+        self.send(&mut book, payment);
         true
+    }
+
+    /// Has a message sent that tells where a payment stands.
+    fn send(&self, book: &mut Book, payment: &PaymentId) {
+        let Some(entry) = book.entries.get(payment) else { return };
+        let standing = standing(payment, entry);
+        let Some(booking) = entry.booking.clone() else { return };
+        let news = News::Payment { payment: payment.clone(), booking, standing };
+        let id = format!("n-{}", book.chance.any());
+        book.sent.insert(id.clone(), Notice { id: id.clone(), news: Some(news) });
+        // Nobody listens any more at the very end.
+        drop(self.news.send(id));
     }
 
     /// Lets a call take its time. True if its answer gets lost.
@@ -219,6 +233,9 @@ fn standing(payment: &PaymentId, entry: &Entry) -> Standing {
     let reference = reference(payment);
     match entry.state {
         State::Open => Standing::Open { reference, url: Some("page".into()), client_secret: None },
+        State::Authorised(card) => {
+            Standing::Authorised { reference, card: Fingerprint::new(format!("card-{card}")) }
+        }
         State::Declined => Standing::Declined { reference, why: "insufficient_funds".into() },
         State::Cancelled => Standing::Cancelled { why: "cancelled".into() },
         State::Captured => match entry.currency {
@@ -248,6 +265,7 @@ impl Gateway for Bank {
                 amount_minor: order.amount_minor,
                 currency: Some(order.currency),
                 state: State::Open,
+                capture: order.capture,
                 is_tried: false,
                 refunds: BTreeMap::new(),
             });
@@ -264,6 +282,27 @@ impl Gateway for Bank {
         })
     }
 
+    fn capture<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        Box::pin(async move {
+            let lost = self.way().await?;
+            let mut book = self.book();
+            let payment = &order.payment;
+            let Some(entry) = book.entries.get_mut(payment) else {
+                return answer(lost, Standing::Unknown);
+            };
+            let is_taken = matches!(entry.state, State::Authorised(_));
+            if is_taken {
+                entry.state = State::Captured;
+                self.story.tell("the bank", format!("{payment} is captured"));
+            }
+            let standing = standing(payment, entry);
+            if is_taken {
+                self.send(&mut book, payment);
+            }
+            answer(lost, standing)
+        })
+    }
+
     fn cancel<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
         Box::pin(async move {
             let lost = self.way().await?;
@@ -274,10 +313,11 @@ impl Gateway for Bank {
                 amount_minor: 0,
                 currency: None,
                 state: State::Cancelled,
+                capture: order.capture,
                 is_tried: false,
                 refunds: BTreeMap::new(),
             });
-            if matches!(entry.state, State::Open | State::Declined) {
+            if matches!(entry.state, State::Open | State::Declined | State::Authorised(_)) {
                 entry.state = State::Cancelled;
             }
             answer(lost, standing(&order.payment, entry))

@@ -1,0 +1,108 @@
+//! Money that is set aside first: which card it is, whether that card may pay, and taking it then.
+
+use super::gateway::{GatewayError, Standing};
+use super::look::{Look, Trouble};
+use super::rows::order_of;
+use super::sagas::Sagas;
+use onrush_core::saga::Outcome;
+use onrush_ledger::saga::SagaRecord;
+
+impl Sagas {
+    /// The gateway says that the present payment's money is set aside.
+    pub(super) fn authorised(
+        &self,
+        record: &SagaRecord,
+        reference: String,
+    ) -> Result<Look, Trouble> {
+        let mut draft = self.moving(record);
+        draft.advance(Outcome::MoneyAuthorised, SET_ASIDE)?;
+        draft.present(|row| row.reference = Some(reference));
+        Ok(Look::Write(draft))
+    }
+
+    /// The present payment is not wanted: the gateway sets free what it has set aside.
+    pub(super) fn unwanted(
+        &self,
+        record: &SagaRecord,
+        note: &str,
+        why: &str,
+    ) -> Result<Look, Trouble> {
+        let mut draft = self.moving(record);
+        draft.advance(Outcome::PaymentUnwanted, note)?;
+        draft.present(|row| row.why = Some(why.to_owned()));
+        Ok(Look::Write(draft))
+    }
+
+    /// Asks the gateway which card it is, and the engine whether that card may pay.
+    pub(super) async fn name_card(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let payment = Self::present(record)?;
+        if self.waits_until(record, &payment.payment).await?.is_none() {
+            return self.unwanted(record, NOT_AWAITED, "timeout");
+        }
+        let order = order_of(&record.saga, payment);
+        match self.asked(|gateway| gateway.status(&order)).await? {
+            Standing::Authorised { .. } => {}
+            taken @ Standing::Captured { .. } => return self.captured(record, taken),
+            Standing::Cancelled { why } => return self.set_free(record, why),
+            Standing::Open { .. }
+            | Standing::Processing { .. }
+            | Standing::Declined { .. }
+            | Standing::Unknown => {
+                let why = "the gateway does not say any more that the money is set aside";
+                return Err(Trouble::Later(why.into()));
+            }
+        }
+        // No event limits what a card may pay for, so each may.
+        let mut draft = self.moving(record);
+        draft.advance(Outcome::CardNamed, "the card may pay")?;
+        Ok(Look::Write(draft))
+    }
+
+    /// Has the gateway take what is set aside, as long as the hold waits for it. Should it have been
+    /// taken before without a word, cancelling says so.
+    pub(super) async fn capture(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let payment = Self::present(record)?;
+        if self.waits_until(record, &payment.payment).await?.is_none() {
+            return self.unwanted(record, NOT_AWAITED, "timeout");
+        }
+        let order = order_of(&record.saga, payment);
+        match self.asked(|gateway| gateway.capture(&order)).await {
+            Ok(taken @ Standing::Captured { .. }) => self.captured(record, taken),
+            Ok(Standing::Cancelled { why }) => self.set_free(record, why),
+            Ok(Standing::Processing { .. }) => Ok(self.under_way(record)),
+            Ok(
+                Standing::Authorised { .. }
+                | Standing::Open { .. }
+                | Standing::Declined { .. }
+                | Standing::Unknown,
+            ) => Err(Trouble::Later("the gateway has not taken the money".into())),
+            Err(GatewayError::Refused(why)) => {
+                let note = format!("the gateway will not take the money: {why}");
+                self.unwanted(record, &note, "capture_refused")
+            }
+            Err(error @ GatewayError::Unavailable(_)) => Err(error.into()),
+        }
+    }
+
+    /// The gateway has called the payment off: no money was taken, and none will be.
+    pub(super) fn set_free(&self, record: &SagaRecord, why: String) -> Result<Look, Trouble> {
+        let mut draft = self.moving(record);
+        draft.advance(Outcome::PaymentClosed, &format!("cancelled: {why}"))?;
+        draft.present(|row| row.why = Some(why));
+        Ok(Look::Write(draft))
+    }
+
+    /// The gateway takes it and does not know yet whether it will have it.
+    fn under_way(&self, record: &SagaRecord) -> Look {
+        let mut draft = self.draft(record);
+        draft.tries(0);
+        draft.note("the money is under way");
+        draft.next_at(Some(self.now().plus_ms(self.patience.longest_pause_ms)));
+        Look::WriteAndRest(draft)
+    }
+}
+
+/// What a saga's history says when money is set aside.
+pub(super) const SET_ASIDE: &str = "the money is set aside, and none was taken";
+/// What it says of a payment that nobody waits for.
+const NOT_AWAITED: &str = "the hold does not wait for the payment";
