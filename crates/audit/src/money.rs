@@ -265,8 +265,10 @@ impl Gateway {
             .map(|taken| (taken, false))
             .chain(after.into_iter().map(|taken| (taken, true)))
         {
-            let Taken { payment, booking, captured_minor, refunded_minor, .. } = taken;
-            let sums = Sums { captured_minor, refunded_minor };
+            let Taken {
+                payment, booking, authorised_minor, captured_minor, refunded_minor, ..
+            } = taken;
+            let sums = Sums { authorised_minor, captured_minor, refunded_minor };
             let there = book.payments.entry(payment.clone()).or_default();
             if is_after {
                 there.after = sums;

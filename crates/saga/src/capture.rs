@@ -1,13 +1,38 @@
 //! Money that is set aside first: which card it is, whether that card may pay, and taking it then.
 
-use super::gateway::{GatewayError, Standing};
+use super::gateway::{Fingerprint, GatewayError, Standing};
 use super::look::{Look, Trouble};
 use super::rows::order_of;
 use super::sagas::Sagas;
+use onrush_core::ids::EventId;
+use onrush_core::payers::PayerBy;
 use onrush_core::saga::Outcome;
-use onrush_ledger::saga::SagaRecord;
+use onrush_core::{Command, Refusal};
+use onrush_ledger::money::Capture;
+use onrush_ledger::saga::{SagaRecord, declined};
+use onrush_store::Failure;
+
+/// Why a payment ends whose card has paid for as much as one card may.
+const CARD_LIMIT: &str = "card_limit";
+/// Why one ends whose card the gateway knows by nothing, so that nobody could count what it pays for.
+const CARD_UNKNOWN: &str = "card_unknown";
+
+/// Whether a card may pay.
+enum Card {
+    May,
+    /// Not this one: why, in a word for the buyer's page.
+    MayNot(&'static str),
+    /// The hold does not wait for it any more.
+    NotAwaited,
+}
 
 impl Sagas {
+    /// When the money of a payment for this event is to be taken.
+    pub(super) async fn capture_for(&self, event: &EventId) -> Result<Capture, Failure> {
+        let limit = self.settings(event).await?.max_per_card;
+        Ok(limit.map_or(Capture::AtOnce, |_| Capture::Later))
+    }
+
     /// The gateway says that the present payment's money is set aside.
     pub(super) fn authorised(
         &self,
@@ -40,8 +65,8 @@ impl Sagas {
             return self.unwanted(record, NOT_AWAITED, "timeout");
         }
         let order = order_of(&record.saga, payment);
-        match self.asked(|gateway| gateway.status(&order)).await? {
-            Standing::Authorised { .. } => {}
+        let card = match self.asked(|gateway| gateway.status(&order)).await? {
+            Standing::Authorised { card, .. } => card,
             taken @ Standing::Captured { .. } => return self.captured(record, taken),
             Standing::Cancelled { why } => return self.set_free(record, why),
             Standing::Open { .. }
@@ -51,11 +76,44 @@ impl Sagas {
                 let why = "the gateway does not say any more that the money is set aside";
                 return Err(Trouble::Later(why.into()));
             }
+        };
+        match self.ask_card(record, card).await? {
+            Card::May => {
+                let mut draft = self.moving(record);
+                draft.advance(Outcome::CardNamed, "the card may pay")?;
+                Ok(Look::Write(draft))
+            }
+            Card::MayNot(why) => self.unwanted(record, &declined(why), why),
+            Card::NotAwaited => self.unwanted(record, NOT_AWAITED, "timeout"),
         }
-        // No event limits what a card may pay for, so each may.
-        let mut draft = self.moving(record);
-        draft.advance(Outcome::CardNamed, "the card may pay")?;
-        Ok(Look::Write(draft))
+    }
+
+    async fn ask_card(
+        &self,
+        record: &SagaRecord,
+        card: Option<Fingerprint>,
+    ) -> Result<Card, Trouble> {
+        let event = &record.saga.event;
+        if self.settings(event).await?.max_per_card.is_none() {
+            // The limit was lifted since.
+            return Ok(Card::May);
+        }
+        let Some(card) = card else { return Ok(Card::MayNot(CARD_UNKNOWN)) };
+        let name = Command::NamePayer {
+            booking: record.saga.booking.clone(),
+            user: record.saga.user.clone(),
+            by: PayerBy::Card,
+            payer: self.payers.card(event, card.reveal()),
+        };
+        match self.engine.execute(event.clone(), name).await {
+            Ok(_) => Ok(Card::May),
+            Err(Failure::Refused(Refusal::PayerLimitExceeded { .. })) => {
+                Ok(Card::MayNot(CARD_LIMIT))
+            }
+            // Whatever else the engine refuses, the booking is not one that this may still buy.
+            Err(Failure::Refused(_)) => Ok(Card::NotAwaited),
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     /// Has the gateway take what is set aside, as long as the hold waits for it. Should it have been

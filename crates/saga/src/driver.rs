@@ -15,7 +15,7 @@ use onrush_core::question::BookingOf;
 use onrush_core::saga::{Outcome, Stage, Step, Todo, todo};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal, Time};
-use onrush_ledger::money::{Capture, Payment, RefundCause};
+use onrush_ledger::money::{Payment, RefundCause};
 use onrush_ledger::saga::{SagaRecord, declined};
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_store::{Ask, Failure};
@@ -249,9 +249,9 @@ impl Sagas {
                 if let Some(known) = known {
                     return self.end_again(record, known).await;
                 }
-                let (saga, name) = (&record.saga, gateway.name());
-                let capture = Capture::AtOnce;
-                let row = payment_of_saga(saga, payment, name, capture, OnDecline::Keep, at);
+                let (saga, name, then) = (&record.saga, gateway.name(), OnDecline::Keep);
+                let capture = self.capture_for(&saga.event).await?;
+                let row = payment_of_saga(saga, payment, name, capture, then, at);
                 draft.begin_payment(row, "a payment was begun and not written down")?;
                 // The hold may have run out since, and then no gateway shall hear of it.
                 Ok(Look::WriteAndAsk(draft))

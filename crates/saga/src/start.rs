@@ -16,7 +16,7 @@ use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal, Time};
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Buyer;
-use onrush_ledger::money::{Capture, Payment};
+use onrush_ledger::money::Payment;
 use onrush_ledger::saga::SagaRecord;
 use onrush_store::{Ask, Failure};
 
@@ -150,7 +150,8 @@ impl Sagas {
             // It ended while this request waited its turn, and another one may run by now.
             return self.started(record, &payment, until, true).map(Some);
         }
-        let capture = Capture::AtOnce;
+        // Asked before anything is written: an engine that does not answer leaves all as it is.
+        let capture = self.capture_for(event).await?;
         while record.saga.payment.as_ref() != Some(&payment) {
             existed = false;
             let at = self.now();

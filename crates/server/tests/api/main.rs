@@ -6,6 +6,7 @@ mod best;
 mod booking_paths;
 mod bookings_pages;
 mod books;
+mod cards;
 mod chance;
 mod channels;
 mod claiming;
