@@ -405,7 +405,7 @@ mod tests {
         };
         let book = |there| HashMap::from([(payment(1), there)]);
         let not_sold = sold(State::NotSold);
-        caught(&failed, Some(&not_sold), Some(&book(aside(PRICE, PRICE))), "still set 5000 aside");
+        caught(&failed, Some(&not_sold), Some(book(aside(PRICE, PRICE))), "still set 5000 aside");
         for there in [aside(PRICE, 0), aside(0, PRICE)] {
             assert_eq!(clean(&failed, &not_sold, Some(book(there))), (0, 0));
             let unknown = judge_unknown(&payment(1), there, Some(&not_sold), SagaPlace::Ended);

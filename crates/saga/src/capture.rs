@@ -1,15 +1,17 @@
-//! Money that is set aside first: which card it is, whether that card may pay, and taking it then.
+//! Money that is taken, and money that is set aside first: which card it is, whether that card may
+//! pay, and taking it then.
 
 use super::gateway::{Fingerprint, GatewayError, Standing};
 use super::look::{Look, Trouble};
 use super::rows::order_of;
 use super::sagas::Sagas;
+use onrush_base::amount::readable;
 use onrush_core::ids::EventId;
 use onrush_core::payers::PayerBy;
 use onrush_core::saga::Outcome;
 use onrush_core::{Command, Refusal};
 use onrush_ledger::money::Capture;
-use onrush_ledger::saga::{SagaRecord, declined};
+use onrush_ledger::saga::{SET_ASIDE, SagaRecord, declined};
 use onrush_store::Failure;
 
 /// Why a payment ends whose card has paid for as much as one card may.
@@ -142,6 +144,43 @@ impl Sagas {
         }
     }
 
+    /// Money was taken for the present payment.
+    pub(super) fn captured(
+        &self,
+        record: &SagaRecord,
+        standing: Standing,
+    ) -> Result<Look, Trouble> {
+        let Standing::Captured { reference, amount_minor, currency } = standing else {
+            return Err(Trouble::Stuck("only captured money counts".into()));
+        };
+        let payment = Self::present(record)?;
+        if (amount_minor, currency) != (payment.amount_minor, payment.currency) {
+            let why = format!(
+                "{} were taken and {} were asked for",
+                readable(amount_minor, currency),
+                readable(payment.amount_minor, payment.currency)
+            );
+            let mut draft = self.draft(record);
+            draft.present(|row| {
+                row.flagged = true;
+                row.captured_minor = amount_minor;
+                row.why = Some(why.clone());
+                row.reference = Some(reference);
+            });
+            draft.note(&why);
+            draft.stuck(Some(&why));
+            return Ok(Look::WriteAndRest(draft));
+        }
+        let mut draft = self.moving(record);
+        draft.advance(Outcome::MoneyTaken, "money was taken")?;
+        draft.captured_at(self.now());
+        draft.present(|row| {
+            row.captured_minor = amount_minor;
+            row.reference = Some(reference);
+        });
+        Ok(Look::Write(draft))
+    }
+
     /// The gateway has called the payment off: no money was taken, and none will be.
     pub(super) fn set_free(&self, record: &SagaRecord, why: String) -> Result<Look, Trouble> {
         let mut draft = self.moving(record);
@@ -160,7 +199,5 @@ impl Sagas {
     }
 }
 
-/// What a saga's history says when money is set aside.
-pub(super) const SET_ASIDE: &str = "the money is set aside, and none was taken";
 /// What it says of a payment that nobody waits for.
-const NOT_AWAITED: &str = "the hold does not wait for the payment";
+pub(super) const NOT_AWAITED: &str = "the hold does not wait for the payment";

@@ -1,13 +1,13 @@
 //! The driver: it does what a saga's row says is to be done, and writes down what came of it,
 //! before and after.
 
+use super::capture::NOT_AWAITED;
 use super::draft::Draft;
 use super::gateway::{GatewayError, Order, Standing};
 use super::kill;
 use super::look::{DriveError, Look, Trouble};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
 use super::sagas::Sagas;
-use onrush_base::amount::readable;
 use onrush_base::metrics::count;
 use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
@@ -244,14 +244,13 @@ impl Sagas {
                     return Err(Trouble::Stuck("no payment gateway is configured".into()));
                 };
                 let mut draft = self.moving(record);
-                let at = self.now();
                 let known = record.payments.iter().find(|row| row.payment == *payment);
                 if let Some(known) = known {
                     return self.end_again(record, known).await;
                 }
                 let (saga, name, then) = (&record.saga, gateway.name(), OnDecline::Keep);
                 let capture = self.capture_for(&saga.event).await?;
-                let row = payment_of_saga(saga, payment, name, capture, then, at);
+                let row = payment_of_saga(saga, payment, name, capture, then, self.now());
                 draft.begin_payment(row, "a payment was begun and not written down")?;
                 // The hold may have run out since, and then no gateway shall hear of it.
                 Ok(Look::WriteAndAsk(draft))
@@ -356,7 +355,7 @@ impl Sagas {
     async fn watch(&self, record: &SagaRecord) -> Result<Look, Trouble> {
         let payment = Self::present(record)?;
         let Some(until) = self.waits_until(record, &payment.payment).await? else {
-            return self.unwanted(record, "the hold does not wait for the payment", "timeout");
+            return self.unwanted(record, NOT_AWAITED, "timeout");
         };
         let order = order_of(&record.saga, payment);
         let standing = self.asked(|gateway| gateway.status(&order)).await?;
@@ -372,7 +371,7 @@ impl Sagas {
             Some(self.now().plus_ms(self.patience.ask_after_ms))
         };
         let Some(until) = until else {
-            return self.unwanted(record, "the hold does not wait for the payment", "timeout");
+            return self.unwanted(record, NOT_AWAITED, "timeout");
         };
         let description = self.title(&record.saga.event).await?;
         let order = Order { description, ..order_of(&record.saga, payment) };
@@ -423,43 +422,6 @@ impl Sagas {
                 Ok(Look::Write(draft))
             }
         }
-    }
-
-    /// Money was taken for the present payment.
-    pub(super) fn captured(
-        &self,
-        record: &SagaRecord,
-        standing: Standing,
-    ) -> Result<Look, Trouble> {
-        let Standing::Captured { reference, amount_minor, currency } = standing else {
-            return Err(Trouble::Stuck("only captured money counts".into()));
-        };
-        let payment = Self::present(record)?;
-        if (amount_minor, currency) != (payment.amount_minor, payment.currency) {
-            let why = format!(
-                "{} were taken and {} were asked for",
-                readable(amount_minor, currency),
-                readable(payment.amount_minor, payment.currency)
-            );
-            let mut draft = self.draft(record);
-            draft.present(|row| {
-                row.flagged = true;
-                row.captured_minor = amount_minor;
-                row.why = Some(why.clone());
-                row.reference = Some(reference);
-            });
-            draft.note(&why);
-            draft.stuck(Some(&why));
-            return Ok(Look::WriteAndRest(draft));
-        }
-        let mut draft = self.moving(record);
-        draft.advance(Outcome::MoneyTaken, "money was taken")?;
-        draft.captured_at(self.now());
-        draft.present(|row| {
-            row.captured_minor = amount_minor;
-            row.reference = Some(reference);
-        });
-        Ok(Look::Write(draft))
     }
 
     async fn cancel(&self, record: &SagaRecord) -> Result<Look, Trouble> {

@@ -1,6 +1,5 @@
 //! A gateway tells of something.
 
-use super::capture::SET_ASIDE;
 use super::draft::Draft;
 use super::gateway::{DeskNews, News, Notice, Ours, RefundStanding, Standing};
 use super::look::DriveError;
@@ -11,7 +10,7 @@ use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::saga::{Outcome, Stage, Step};
 use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::money::{Capture, Payment, Refund, RefundStatus};
-use onrush_ledger::saga::{SagaRecord, declined};
+use onrush_ledger::saga::{SET_ASIDE, SagaRecord, declined};
 use onrush_ledger::{LedgerError, booking_of};
 
 /// Why a genuine message changed nothing.

@@ -30,8 +30,8 @@ const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// Money is set aside, of the card with this number.
-    Authorised(u32),
+    /// Money is set aside.
+    Authorised,
     Declined,
     Captured,
     Cancelled,
@@ -46,8 +46,8 @@ struct Entry {
     state: State,
     /// When the money is taken.
     capture: Capture,
-    /// Whether a card was typed.
-    is_tried: bool,
+    /// The number of the card that was typed last.
+    card: Option<u32>,
     /// By their keys.
     refunds: BTreeMap<String, i64>,
 }
@@ -81,8 +81,10 @@ pub(super) struct Paid {
     pub(super) booking: BookingId,
     pub(super) amount_minor: i64,
     pub(super) is_captured: bool,
-    /// Whether a card was typed.
-    pub(super) is_tried: bool,
+    /// Whether its money is still set aside.
+    pub(super) is_set_aside: bool,
+    /// The number of the card that was typed last.
+    pub(super) card: Option<u32>,
     pub(super) refunds_minor: Vec<i64>,
 }
 
@@ -152,7 +154,8 @@ impl Bank {
                 booking: entry.booking.clone()?,
                 amount_minor: entry.amount_minor,
                 is_captured: entry.state == State::Captured,
-                is_tried: entry.is_tried,
+                is_set_aside: entry.state == State::Authorised,
+                card: entry.card,
                 refunds_minor: entry.refunds.values().copied().collect(),
             })
         };
@@ -177,11 +180,11 @@ impl Bank {
         if !matches!(entry.state, State::Open | State::Declined) {
             return false;
         }
-        entry.is_tried = true;
+        entry.card = Some(card);
         entry.state = match entry.capture {
             _ if !is_good => State::Declined,
             Capture::AtOnce => State::Captured,
-            Capture::Later => State::Authorised(card),
+            Capture::Later => State::Authorised,
         };
         self.story.tell("the bank", format!("{payment} is {:?}", entry.state));
         self.send(&mut book, payment);
@@ -233,8 +236,9 @@ fn standing(payment: &PaymentId, entry: &Entry) -> Standing {
     let reference = reference(payment);
     match entry.state {
         State::Open => Standing::Open { reference, url: Some("page".into()), client_secret: None },
-        State::Authorised(card) => {
-            Standing::Authorised { reference, card: Fingerprint::new(format!("card-{card}")) }
+        State::Authorised => {
+            let card = entry.card.and_then(|number| Fingerprint::new(format!("card-{number}")));
+            Standing::Authorised { reference, card }
         }
         State::Declined => Standing::Declined { reference, why: "insufficient_funds".into() },
         State::Cancelled => Standing::Cancelled { why: "cancelled".into() },
@@ -266,7 +270,7 @@ impl Gateway for Bank {
                 currency: Some(order.currency),
                 state: State::Open,
                 capture: order.capture,
-                is_tried: false,
+                card: None,
                 refunds: BTreeMap::new(),
             });
             answer(lost, standing(&order.payment, entry))
@@ -290,7 +294,7 @@ impl Gateway for Bank {
             let Some(entry) = book.entries.get_mut(payment) else {
                 return answer(lost, Standing::Unknown);
             };
-            let is_taken = matches!(entry.state, State::Authorised(_));
+            let is_taken = entry.state == State::Authorised;
             if is_taken {
                 entry.state = State::Captured;
                 self.story.tell("the bank", format!("{payment} is captured"));
@@ -314,10 +318,10 @@ impl Gateway for Bank {
                 currency: None,
                 state: State::Cancelled,
                 capture: order.capture,
-                is_tried: false,
+                card: None,
                 refunds: BTreeMap::new(),
             });
-            if matches!(entry.state, State::Open | State::Declined | State::Authorised(_)) {
+            if matches!(entry.state, State::Open | State::Declined | State::Authorised) {
                 entry.state = State::Cancelled;
             }
             answer(lost, standing(&order.payment, entry))

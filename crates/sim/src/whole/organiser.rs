@@ -146,6 +146,9 @@ impl Organiser {
             "max_per_email": settings.max_per_email,
             "fees": { "fixed_minor": fixed_minor, "percent_bp": percent_bp },
         });
+        if let Some(limit) = settings.max_per_card {
+            body["max_per_card"] = limit.into();
+        }
         if let Some(room) = &settings.room {
             let order = if *is_drawn { "draw" } else { "fifo" };
             body["room"] =

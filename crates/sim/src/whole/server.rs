@@ -426,8 +426,8 @@ impl Shop for Server {
         TOLD_WITHIN
     }
 
-    fn pay<'a>(&'a self, payment: &'a PaymentId, is_good: bool) -> Soon<'a, ()> {
-        self.bank.pay(payment, is_good);
+    fn pay<'a>(&'a self, payment: &'a PaymentId, card: u32, is_good: bool) -> Soon<'a, ()> {
+        self.bank.pay(payment, card, is_good);
         Box::pin(std::future::ready(()))
     }
 }

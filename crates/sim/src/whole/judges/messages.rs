@@ -342,7 +342,7 @@ impl Judge<'_> {
         let (Some(address), Some(known)) = (self.world.address(booking), known) else {
             return (0, 0);
         };
-        let is_tried = |paid: &Paid| paid.is_tried;
+        let is_tried = |paid: &Paid| paid.card.is_some();
         let (least, most) = match *kind {
             // Tickets that are void are not sent.
             BOOKING_CONFIRMED if known.end == HoldStatus::Cancelled => (0, times),

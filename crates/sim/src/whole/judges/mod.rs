@@ -1,6 +1,7 @@
 //! The judges: what must be so in the end, from the bank's book, the journal's bare facts, and what
 //! buyers were told.
 
+mod cards;
 mod door;
 mod draw;
 mod messages;
@@ -119,6 +120,7 @@ pub(super) async fn look(
     door::judge(world, &entries, violations);
     types::judge(world, &entries, violations);
     payers::judge(world, &entries, violations);
+    cards::judge(world, bank, &facts, &entries, violations);
     draw::judge(server, world, &entries, violations).await;
     messages::judge(server, world, bank, &facts, &entries, violations).await;
     let confirmed = facts.bookings.values().filter(|known| known.end == HoldStatus::Confirmed);
