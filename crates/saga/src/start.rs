@@ -150,10 +150,9 @@ impl Sagas {
             // It ended while this request waited its turn, and another one may run by now.
             return self.started(record, &payment, until, true).map(Some);
         }
-        // Asked before anything is written: an engine that does not answer leaves all as it is.
-        let capture = self.capture_for(event).await?;
         while record.saga.payment.as_ref() != Some(&payment) {
             existed = false;
+            let capture = self.capture_for(event).await?;
             let at = self.now();
             let mut draft = Draft::of(&record, at);
             let saga = &record.saga;
