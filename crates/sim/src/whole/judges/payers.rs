@@ -4,6 +4,7 @@ use super::super::world::World;
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange};
 use onrush_core::ids::{BookingId, PayerId};
+use onrush_core::payers::PayerBy;
 use onrush_store::FeedEntry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut 
                     bookings.insert(terms.booking.clone(), known);
                     None
                 }
+                // The bank's book judges cards.
+                Change::Booking(BookingChange::PayerNamed { by: PayerBy::Card, .. }) => None,
                 Change::Booking(BookingChange::PayerNamed { booking, payer, .. }) => {
                     let known = bookings.entry(booking.clone()).or_default();
                     if let Some(before) = known.payer.replace(*payer) {
