@@ -499,7 +499,7 @@ impl Buyer {
     /// The number of a card: mostly their own, and else one of a few that go from hand to hand.
     fn card(&mut self) -> u32 {
         match self.cards.below(10) {
-            nth @ 0..=3 => u32::try_from(nth).expect("a few"),
+            nth @ 0..=3 => nth,
             _ => 100 + self.number,
         }
     }

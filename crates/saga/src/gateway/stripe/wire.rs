@@ -31,7 +31,7 @@ pub(super) struct Intent {
     last_payment_error: Option<PaymentError>,
     cancellation_reason: Option<String>,
     /// The charge that the last try to pay made: whole if that was asked for, else its id.
-    latest_charge: Option<serde_json::Value>,
+    latest_charge: Option<Box<serde_json::Value>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,7 +76,7 @@ impl Intent {
                 Some(Standing::Open { reference, url: None, client_secret })
             }
             "requires_capture" => {
-                let card = self.latest_charge.as_ref().and_then(card_of);
+                let card = self.latest_charge.as_deref().and_then(card_of);
                 Some(Standing::Authorised { reference: self.id, card })
             }
             _ => None,
