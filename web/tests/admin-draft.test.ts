@@ -61,8 +61,20 @@ test("limits of parts are shown as they are, and sent as a whole once one of the
   expect(changesOf(before, after)).toEqual({ limits: limits.slice(0, 1) });
 });
 
+test("limits of payers are shown, sent when they are others, and taken away by an empty field", () => {
+  expect(settingsOf(newDraft(defaults))).toMatchObject({ max_per_email: null, max_per_card: null });
+  const limited = { ...terms, event: "e", title: "E", currency: "EUR", max_per_email: 4, max_per_card: 6 };
+  const before = draftOf(limited as unknown as Event, defaults);
+  expect(before).toMatchObject({ max_per_email: 4, max_per_card: 6 });
+  expect(changesOf(before, before)).toEqual({});
+  const after = { ...before, max_per_email: null, max_per_card: 2 };
+  expect(changesOf(before, after)).toEqual({ max_per_email: null, max_per_card: 2 });
+});
+
 test.each([
   ["max_per_user", "max_per_user"],
+  ["max_per_email", "max_per_email"],
+  ["max_per_card", "max_per_card"],
   ["limits[1].max_per_user", "limits"],
   ["single_seats", "single_seats"],
   ["hold_ttl_ms", "hold_min"],

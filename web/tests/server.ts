@@ -16,6 +16,7 @@ export const CARDS = {
   good: "4242424242424242",
   declined: "4000000000000010",
   late: "4000000000000100",
+  unknown: "4000000000000120",
 };
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a test knows what it asked for

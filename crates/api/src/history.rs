@@ -316,6 +316,7 @@ impl History {
                 HoldChange::HoldForgotten { booking } => drop(self.bookings.remove(booking)),
             },
             Change::Booking(change) => match change {
+                BookingChange::PayerNamed { .. } => {}
                 BookingChange::PaymentBegun { booking, payment: _, until: _ } => {
                     if let Some(known) = self.bookings.get_mut(booking) {
                         known.was_paying = true;

@@ -237,7 +237,8 @@ fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
                     sold.state = State::Cancelled { payment, refund_minor: *refund_minor };
                 }
             }
-            BookingChange::PaymentBegun { .. }
+            BookingChange::PayerNamed { .. }
+            | BookingChange::PaymentBegun { .. }
             | BookingChange::PaymentFailed { .. }
             | BookingChange::LatePaymentFailed { .. }
             | BookingChange::CheckedIn { .. } => {}
@@ -264,8 +265,10 @@ impl Gateway {
             .map(|taken| (taken, false))
             .chain(after.into_iter().map(|taken| (taken, true)))
         {
-            let Taken { payment, booking, captured_minor, refunded_minor, .. } = taken;
-            let sums = Sums { captured_minor, refunded_minor };
+            let Taken {
+                payment, booking, authorised_minor, captured_minor, refunded_minor, ..
+            } = taken;
+            let sums = Sums { authorised_minor, captured_minor, refunded_minor };
             let there = book.payments.entry(payment.clone()).or_default();
             if is_after {
                 there.after = sums;

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use onrush_core::Time;
     use onrush_core::saga::{Stage, Step};
-    use onrush_ledger::money::{OnDecline, Payment, RefundCause};
+    use onrush_ledger::money::{Capture, OnDecline, Payment, RefundCause};
     use onrush_ledger::receipt::{Corrects, Document, Purpose, ReceiptLine, Seller};
     use onrush_ledger::saga::Saga;
 
@@ -282,6 +282,7 @@ mod tests {
             amount_minor: captured_minor,
             currency,
             stage: Stage::Captured,
+            capture: Capture::AtOnce,
             captured_minor,
             why: None,
             flagged: false,

@@ -32,6 +32,8 @@ pub(super) enum State {
 /// Money of one payment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums {
+    /// Money that is set aside, and was not taken.
+    pub(super) authorised_minor: i64,
     pub(super) captured_minor: i64,
     pub(super) refunded_minor: i64,
 }
@@ -162,7 +164,11 @@ fn compare(
     gateway: &HashMap<PaymentId, AtGateway>,
 ) -> Option<String> {
     let id = &payment.payment;
-    let AtGateway { before, after } = gateway.get(id).copied().unwrap_or_default();
+    let there = gateway.get(id).copied().unwrap_or_default();
+    if let Some(why) = left_set_aside(id, there) {
+        return Some(why);
+    }
+    let AtGateway { before, after } = there;
     let captured = payment.captured_minor;
     let refunded = through_gateway(record, id);
     // What an operator gave back by hand may have been given back at the gateway.
@@ -171,10 +177,20 @@ fn compare(
         && before.refunded_minor <= refunded_at_most
         && refunded <= after.refunded_minor;
     (!agree).then(|| {
-        let Sums { captured_minor, refunded_minor } = after;
+        let Sums { captured_minor, refunded_minor, .. } = after;
         format!(
             "payment {id}: the gateway took {captured_minor} and gave back {refunded_minor}, the \
              ledger says {captured} and {refunded}"
+        )
+    })
+}
+
+/// What is wrong if a payment's money is still set aside although its saga has ended.
+fn left_set_aside(payment: &PaymentId, there: AtGateway) -> Option<String> {
+    let minor = there.before.authorised_minor.min(there.after.authorised_minor);
+    (minor > 0).then(|| {
+        format!(
+            "payment {payment}: its saga has ended, and the gateway has still set {minor} aside"
         )
     })
 }
@@ -187,6 +203,11 @@ pub(super) fn judge_unknown(
     sold: Option<&Sold>,
     saga: SagaPlace,
 ) -> Option<String> {
+    if saga == SagaPlace::Ended
+        && let Some(why) = left_set_aside(payment, there)
+    {
+        return Some(why);
+    }
     // What was taken before the journal was read was held before.
     let taken = there.before.captured_minor;
     if taken == 0 {
@@ -230,6 +251,7 @@ mod tests {
     use onrush_core::hold::OnDecline;
     use onrush_core::ids::BookingId;
     use onrush_core::saga::Stage;
+    use onrush_ledger::money::Capture;
     use onrush_ledger::saga::Saga;
 
     const PRICE: i64 = 5_000;
@@ -255,6 +277,7 @@ mod tests {
             amount_minor: PRICE,
             currency: "EUR".parse().unwrap(),
             stage: if *captured_minor > 0 { Stage::Captured } else { Stage::Void },
+            capture: Capture::AtOnce,
             captured_minor: *captured_minor,
             why: None,
             flagged: false,
@@ -323,7 +346,7 @@ mod tests {
     }
 
     fn sums((captured_minor, refunded_minor): (i64, i64)) -> Sums {
-        Sums { captured_minor, refunded_minor }
+        Sums { authorised_minor: 0, captured_minor, refunded_minor }
     }
 
     /// The gateway's book about the first payment, before and after.
@@ -371,6 +394,27 @@ mod tests {
         assert_eq!(clean(&back, &cancelled(1, 3_000), None), (0, 2_000));
         let book = book((PRICE, 3_000), (PRICE, 3_000));
         assert_eq!(clean(&back, &cancelled(1, 3_000), Some(book)), (0, 2_000));
+    }
+
+    #[test]
+    fn money_that_stays_set_aside_after_the_end_is_found_and_what_is_being_set_free_is_not() {
+        let failed = record(Step::Failed, &[0]);
+        let aside = |before, after| {
+            let sums = |authorised_minor| Sums { authorised_minor, ..Sums::default() };
+            AtGateway { before: sums(before), after: sums(after) }
+        };
+        let book = |there| HashMap::from([(payment(1), there)]);
+        let not_sold = sold(State::NotSold);
+        caught(&failed, Some(&not_sold), Some(book(aside(PRICE, PRICE))), "still set 5000 aside");
+        for there in [aside(PRICE, 0), aside(0, PRICE)] {
+            assert_eq!(clean(&failed, &not_sold, Some(book(there))), (0, 0));
+            let unknown = judge_unknown(&payment(1), there, Some(&not_sold), SagaPlace::Ended);
+            assert_eq!(unknown, None);
+        }
+        let left = aside(PRICE, PRICE);
+        let unknown = judge_unknown(&payment(1), left, Some(&not_sold), SagaPlace::Ended);
+        assert!(unknown.is_some());
+        assert_eq!(judge_unknown(&payment(1), left, Some(&not_sold), SagaPlace::Open), None);
     }
 
     #[test]

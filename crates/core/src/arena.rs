@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::ops;
 
 /// Where a record is. Four bytes, also as an `Option`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Idx(NonZeroU32);
 
 impl Idx {

@@ -146,13 +146,13 @@ impl Bookings {
     }
 
     /// All bookings, user by user in no order, each user's oldest first.
-    pub(crate) fn each_users_in_order(&self) -> impl Iterator<Item = &Hold> {
+    pub(crate) fn each_users_in_order(&self) -> impl Iterator<Item = (Idx, &Hold)> {
         let oldest = self.table.iter().filter(|(_, hold)| hold.older.is_none());
-        oldest.flat_map(|(_, oldest)| {
-            std::iter::successors(Some(oldest), |hold| {
-                let newer = &self.table[hold.newer?];
+        oldest.flat_map(|oldest| {
+            std::iter::successors(Some(oldest), |(_, hold)| {
+                let newer = hold.newer?;
                 // After the latest comes the oldest.
-                newer.older.is_some().then_some(newer)
+                self.table[newer].older.is_some().then(|| (newer, &self.table[newer]))
             })
         })
     }

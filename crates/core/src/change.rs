@@ -2,8 +2,9 @@
 
 use crate::channels::ChannelSpec;
 use crate::hold::{HoldTerms, is_zero};
-use crate::ids::{BookingId, ChannelId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
+use crate::ids::{BookingId, ChannelId, ClaimId, PayerId, PaymentId, PlaceId, PoolId, UserId};
 use crate::lines::Lines;
+use crate::payers::PayerBy;
 use crate::prices::{PriceStep, Priced};
 use crate::settings::{Digest, Settings};
 use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
@@ -311,8 +312,17 @@ families! {
         },
     }
 
-    /// What becomes of a hold that is paid for: payments, confirmation, cancellation, check-in.
+    /// What becomes of a hold that is paid for: payers, payments, confirmation, cancellation, check-in.
     enum BookingChange in Booking {
+        /// A booking has a payer, or another one of this kind than before.
+        PayerNamed {
+            /// The booking.
+            booking: BookingId,
+            /// What the payer is known by.
+            by: PayerBy,
+            /// The payer.
+            payer: PayerId,
+        },
         /// A payment for a hold runs.
         PaymentBegun {
             /// The booking.

@@ -3,8 +3,9 @@
 use crate::best::BestOrder;
 use crate::channels::ChannelSpec;
 use crate::hold::OnDecline;
-use crate::ids::{BookingId, ChannelId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
+use crate::ids::{BookingId, ChannelId, ClaimId, PayerId, PaymentId, PlaceId, PoolId, UserId};
 use crate::lines::Lines;
+use crate::payers::PayerBy;
 use crate::prices::{PriceStep, Priced};
 use crate::settings::{Digest, Settings};
 use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
@@ -218,6 +219,18 @@ pub enum Command {
         /// Whose.
         user: UserId,
     },
+    /// Says who pays for a booking, where the event limits what one e-mail address or one card may have;
+    /// another payer of the same kind takes the place of the one before.
+    NamePayer {
+        /// The booking.
+        booking: BookingId,
+        /// Whose.
+        user: UserId,
+        /// What the payer is known by.
+        by: PayerBy,
+        /// The payer.
+        payer: PayerId,
+    },
     /// Starts a payment for a hold; if one runs already, that one stays.
     BeginPayment {
         /// The booking.
@@ -397,6 +410,7 @@ traits! {
     // More time was promised to nobody, and asking again and again needs more space each time.
     Extend:          needs_space;
     Release:         always_let_in;
+    NamePayer:       begins_payment waits_for_archive;
     BeginPayment:    begins_payment waits_for_archive;
     FailPayment:     always_let_in waits_for_archive judged_first;
     Confirm:         always_let_in waits_for_archive;

@@ -196,6 +196,21 @@ impl HoldState {
         matches!(self, Self::Confirmed { .. }) || self.until().is_some()
     }
 
+    /// Whether it is over for good: nothing is left but its id, which waits to be forgotten.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        match self {
+            Self::Released { .. }
+            | Self::Expired { payment: None, .. }
+            | Self::Cancelled { .. } => true,
+            // Money may still arrive for what ran out under a payment: then its lines are needed.
+            Self::Held { .. }
+            | Self::Paying { .. }
+            | Self::Confirmed { .. }
+            | Self::Expired { payment: Some(_), .. } => false,
+        }
+    }
+
     /// The status alone.
     #[must_use]
     pub const fn status(&self) -> HoldStatus {

@@ -197,56 +197,78 @@ id!(
     PaymentId(Box<str>), "payment id", MAX_ID_BYTES
 );
 
-/// A place in the queue: 128 bits, written as 32 hexadecimal digits.
-///
-/// Kept as two halves, so that a waiting visitor's record is aligned to eight bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PlaceId([u64; 2]);
+macro_rules! bits {
+    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+        $(#[$doc])*
+        ///
+        /// Kept as two halves, so that a record that has one is aligned to eight bytes.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u64; 2]);
 
-impl PlaceId {
-    /// The place with these 128 bits.
-    #[must_use]
-    pub const fn from_u128(bits: u128) -> Self {
-        Self([(bits >> 64) as u64, bits as u64])
-    }
-}
-
-impl fmt::Display for PlaceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}{:016x}", self.0[0], self.0[1])
-    }
-}
-
-impl fmt::Debug for PlaceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl FromStr for PlaceId {
-    type Err = InvalidId;
-
-    fn from_str(text: &str) -> Result<Self, InvalidId> {
-        let lowercase_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if text.len() == 32 && text.bytes().all(lowercase_hex) {
-            // Exactly 32 digits were checked, so both halves parse.
-            let half = |part: &str| u64::from_str_radix(part, 16).unwrap_or(0);
-            Ok(Self([half(&text[..16]), half(&text[16..])]))
-        } else {
-            Err(InvalidId { what: "place id (32 lowercase hexadecimal digits)", max_bytes: 32 })
+        impl $name {
+            /// The one with these 128 bits.
+            #[must_use]
+            pub const fn from_u128(bits: u128) -> Self {
+                Self([(bits >> 64) as u64, bits as u64])
+            }
         }
-    }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:016x}{:016x}", self.0[0], self.0[1])
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                let wrong = InvalidId {
+                    what: concat!($what, " (32 lowercase hexadecimal digits)"),
+                    max_bytes: 32,
+                };
+                halves(text).map(Self).ok_or(wrong)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                text.parse().map_err(de::Error::custom)
+            }
+        }
+    };
 }
 
-impl Serialize for PlaceId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+bits!(
+    /// A place in the queue: 128 bits, written as 32 hexadecimal digits.
+    PlaceId, "place id"
+);
+bits!(
+    /// A payer of one event: 128 bits, written as 32 hexadecimal digits. Whoever makes them derives
+    /// them with a secret key from the event and from an e-mail address or a card, and neither can be
+    /// had from them again.
+    PayerId, "payer id"
+);
 
-impl<'de> Deserialize<'de> for PlaceId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
+/// The two halves that 32 lowercase hexadecimal digits write; `None` for any other text.
+fn halves(text: &str) -> Option<[u64; 2]> {
+    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    if text.len() != 32 || !text.bytes().all(is_digit) {
+        return None;
     }
+    let half = |part: &str| u64::from_str_radix(part, 16).ok();
+    Some([half(&text[..16])?, half(&text[16..])?])
 }

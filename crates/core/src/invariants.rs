@@ -3,7 +3,8 @@
 use crate::channels::units_of;
 use crate::event::Event;
 use crate::hold::HoldState;
-use crate::ids::{ChannelId, PoolId, UserId};
+use crate::ids::{ChannelId, PayerId, PoolId, UserId};
+use crate::payers::PayerBy;
 use crate::seats::SeatState;
 use crate::view::ClaimState;
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ impl Event {
         self.check_pools(&mut broken);
         self.check_seats(&mut broken);
         self.check_users(&mut broken);
+        self.check_payers_of_bookings(&mut broken);
         self.check_channels(&mut broken);
         self.check_types(&mut broken);
         if broken.is_empty() { Ok(()) } else { Err(broken) }
@@ -241,5 +243,35 @@ impl Event {
             }
         }
         broken.extend(told.keys().map(|user| format!("user {user}: has units, but is not known")));
+    }
+
+    /// What a payer's limit counts is what bookings have that they are named for, and nobody is named for
+    /// a booking that has ended.
+    fn check_payers_of_bookings(&self, broken: &mut Vec<String>) {
+        let mut told: BTreeMap<(PayerBy, PayerId), u64> = BTreeMap::new();
+        let mut named = 0;
+        for (idx, hold) in self.bookings.iter() {
+            let payers = self.payers.of(idx);
+            named += usize::from(!payers.are_none());
+            if !payers.are_none() && hold.state.has_ended() {
+                broken.push(format!("booking {}: it has ended, and a payer", hold.terms.booking));
+            }
+            if hold.state.has_units() {
+                for payer in payers.iter() {
+                    *told.entry(payer).or_default() += u64::from(hold.terms.lines.units());
+                }
+            }
+        }
+        if self.payers.bookings() != named {
+            broken.push("payers: some are named for bookings that are not there".into());
+        }
+        if self.payers.len() != told.len() {
+            broken.push(format!("payers: {} have units, not {}", told.len(), self.payers.len()));
+        }
+        for ((by, payer), units) in told {
+            if u64::from(self.payers.units_of(by, payer)) != units {
+                broken.push(format!("payer {payer}: their units are not those of their bookings"));
+            }
+        }
     }
 }

@@ -76,6 +76,8 @@ pub const DEFAULT_MAX_PER_USER: u32 = 8;
 pub const MAX_USER_LIMITS: usize = 100;
 /// The highest of these.
 pub const MAX_PER_USER_OF_PART: u32 = 1_000;
+/// The highest limit of units that one e-mail address, or one card, may pay for in an event.
+pub const MAX_PER_PAYER: u32 = 1_000;
 /// How long a visitor's claim lasts at most in an event whose organiser names no time.
 pub const DEFAULT_CLAIM_TTL_MAX_MS: i64 = 24 * 3_600_000;
 /// Visitors banned from one event at a time.

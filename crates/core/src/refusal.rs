@@ -3,6 +3,7 @@
 
 use crate::hold::HoldStatus;
 use crate::ids::{ChannelId, PlaceId, PoolId, SeatId, TypeId};
+use crate::payers::PayerBy;
 use crate::phase::Phase;
 use crate::prices::Priced;
 use crate::time::Time;
@@ -512,6 +513,17 @@ refusals! {
         asked: u32,
     } = 70 "TYPE_LIMIT" Conflict never,
         "{asked} of ticket type {ticket_type} of {of}: a booking has {}", Bounds(*min, *max);
+
+    /// Bookings of one payer would have more units than allowed. How many they have is not told: the
+    /// address or the card may be somebody else's.
+    PayerLimitExceeded {
+        /// What the payer is known by.
+        by: PayerBy,
+        /// The limit.
+        limit: u32,
+    } = 71 "PAYER_LIMIT_EXCEEDED" Conflict never,
+        "one {} may pay for {limit} here, and yours would pay for more; hold fewer, or use another",
+        by.name();
 
     /// The event has no draw.
     NoDraw = 58 "NO_DRAW" Conflict never,

@@ -13,6 +13,9 @@
 //!      ▼                ▼                                                      ▼            ▼
 //!    FAILED ◄───────────┴────────────────────── refunded ◄────────────── COMPENSATING ◄─────┘
 //! ```
+//!
+//! Where cards have a limit, a payment goes from `open` over `authorised` (the money is set aside)
+//! and `capturing` (the card may pay) to `captured`, and from each of them to `closing`.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -45,6 +48,10 @@ pub enum Stage {
     Creating,
     /// The gateway waits for the buyer.
     Open,
+    /// The card's bank has set the money aside, and nobody has looked at the card yet.
+    Authorised,
+    /// The card was looked at: the gateway is to take the money that is set aside.
+    Capturing,
     /// It is not wanted any more: the gateway is to cancel it, unless money was taken already.
     Closing,
     /// The gateway will never take money for it; the engine is to be told.
@@ -72,6 +79,10 @@ pub enum Todo {
     Watch,
     /// Have the gateway create the payment, under its own key.
     Create,
+    /// Ask the gateway which card it is, and the engine whether that card may pay.
+    NameCard,
+    /// Have the gateway take the money that is set aside, if the hold still waits for it.
+    Capture,
     /// Have the gateway cancel the payment.
     Cancel,
     /// Tell the engine that the payment failed.
@@ -95,7 +106,12 @@ pub enum Outcome {
     PaymentWanted,
     /// The gateway has the payment and waits for the buyer.
     PaymentOpen,
-    /// The gateway declined, or will not have the payment, or the hold does not wait for it any more.
+    /// The card's bank has set the money aside, and waits to be told to hand it over.
+    MoneyAuthorised,
+    /// The card may pay.
+    CardNamed,
+    /// The gateway declined, or will not have the payment, or the card may not pay, or the hold
+    /// does not wait for the payment any more.
     PaymentUnwanted,
     /// The gateway will never take money for this payment.
     PaymentClosed,
@@ -153,6 +169,8 @@ pub fn todo(position: Position) -> Todo {
         (Step::ReserveSent | Step::ReserveOk | Step::Confirmed, _) => Todo::AskHold,
         (Step::PaymentSent, Some(Stage::Creating)) => Todo::Create,
         (Step::PaymentSent, Some(Stage::Open)) => Todo::Watch,
+        (Step::PaymentSent, Some(Stage::Authorised)) => Todo::NameCard,
+        (Step::PaymentSent, Some(Stage::Capturing)) => Todo::Capture,
         (Step::PaymentSent, Some(Stage::Closing)) => Todo::Cancel,
         (Step::PaymentSent, Some(Stage::Closed)) => Todo::TellFailed,
         (Step::PaymentOk, Some(Stage::Captured)) => Todo::Confirm,
@@ -186,19 +204,38 @@ pub fn advance(position: Position, outcome: Outcome) -> Result<Position, Illegal
         (S::PaymentSent, Some(G::Creating | G::Open), O::PaymentOpen) => {
             at(S::PaymentSent, G::Open)
         }
-        (S::PaymentSent, Some(G::Closing | G::Closed), O::PaymentOpen) => stay,
-        (S::PaymentSent, Some(G::Creating | G::Open | G::Closing), O::PaymentUnwanted) => {
-            at(S::PaymentSent, G::Closing)
-        }
         (
             S::PaymentSent,
-            Some(G::Creating | G::Open | G::Closing | G::Closed),
+            Some(G::Authorised | G::Capturing | G::Closing | G::Closed),
+            O::PaymentOpen,
+        ) => stay,
+        (S::PaymentSent, Some(G::Creating | G::Open), O::MoneyAuthorised) => {
+            at(S::PaymentSent, G::Authorised)
+        }
+        // What is not wanted any more is not taken because it could be.
+        (
+            S::PaymentSent,
+            Some(G::Authorised | G::Capturing | G::Closing | G::Closed),
+            O::MoneyAuthorised,
+        ) => stay,
+        (S::PaymentSent, Some(G::Authorised), O::CardNamed) => at(S::PaymentSent, G::Capturing),
+        (S::PaymentSent, Some(G::Capturing), O::CardNamed) => stay,
+        (
+            S::PaymentSent,
+            Some(G::Creating | G::Open | G::Authorised | G::Capturing | G::Closing),
+            O::PaymentUnwanted,
+        ) => at(S::PaymentSent, G::Closing),
+        (
+            S::PaymentSent,
+            Some(G::Creating | G::Open | G::Authorised | G::Capturing | G::Closing | G::Closed),
             O::PaymentClosed,
         ) => at(S::PaymentSent, G::Closed),
         // Also of a payment that the gateway had called cancelled: money counts more than words.
-        (S::PaymentSent, Some(G::Creating | G::Open | G::Closing | G::Closed), O::MoneyTaken) => {
-            at(S::PaymentOk, G::Captured)
-        }
+        (
+            S::PaymentSent,
+            Some(G::Creating | G::Open | G::Authorised | G::Capturing | G::Closing | G::Closed),
+            O::MoneyTaken,
+        ) => at(S::PaymentOk, G::Captured),
         (S::PaymentSent, Some(G::Closed), O::PaymentUnwanted) => stay,
         (S::PaymentSent, Some(G::Closed), O::HoldKept) => at(S::ReserveOk, G::Void),
         (S::PaymentSent, Some(G::Closed), O::HoldGone) => at(S::Failed, G::Void),
@@ -210,12 +247,12 @@ pub fn advance(position: Position, outcome: Outcome) -> Result<Position, Illegal
         (
             S::ReserveOk | S::Confirmed | S::Failed,
             Some(G::Void),
-            O::PaymentOpen | O::PaymentUnwanted | O::PaymentClosed,
+            O::PaymentOpen | O::MoneyAuthorised | O::PaymentUnwanted | O::PaymentClosed,
         ) => stay,
         (
             S::PaymentOk | S::Confirmed | S::Compensating | S::Failed,
             Some(G::Captured | G::Refunding | G::Returned | G::Refunded),
-            O::MoneyTaken | O::PaymentOpen | O::PaymentUnwanted,
+            O::MoneyTaken | O::PaymentOpen | O::MoneyAuthorised | O::PaymentUnwanted,
         ) => stay,
 
         (S::PaymentOk, Some(G::Captured), O::HoldConfirmed) => step(S::Confirmed),
@@ -254,6 +291,8 @@ pub fn advance(position: Position, outcome: Outcome) -> Result<Position, Illegal
             | Some(
                 G::Creating
                 | G::Open
+                | G::Authorised
+                | G::Capturing
                 | G::Closing
                 | G::Closed
                 | G::Void
@@ -266,6 +305,8 @@ pub fn advance(position: Position, outcome: Outcome) -> Result<Position, Illegal
             | O::NotHeld
             | O::PaymentWanted
             | O::PaymentOpen
+            | O::MoneyAuthorised
+            | O::CardNamed
             | O::PaymentUnwanted
             | O::PaymentClosed
             | O::MoneyTaken

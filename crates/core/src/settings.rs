@@ -3,15 +3,18 @@
 use crate::hold::HoldTerms;
 use crate::limits::{
     DEFAULT_CLAIM_TTL_MAX_MS, DEFAULT_MAX_PER_USER, MAX_AMOUNT_STEP_MINOR, MAX_DURATION_MS,
-    MAX_FEE_BP, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_REFUND_RULES,
-    MAX_ROOM_CAPACITY, MAX_TAX_BP, MAX_UNITS_PER_VISITOR, fits_name,
+    MAX_FEE_BP, MAX_PER_PAYER, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE,
+    MAX_REFUND_RULES, MAX_ROOM_CAPACITY, MAX_TAX_BP, MAX_UNITS_PER_VISITOR, fits_name,
 };
 use crate::money::{Currency, Rounding, share_minor};
+use crate::payers::PayerBy;
 use crate::refusal::{Field, Refusal};
 use crate::tax::{Tax, Taxed};
 use crate::time::Time;
 use crate::user_limits::{self, UserLimit};
 use serde::{Deserialize, Serialize};
+
+pub use crate::digest::Digest;
 
 /// An event's settings. All durations are milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +43,12 @@ pub struct Settings {
     /// The same of pools, categories and their ticket types, in the order they are checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<UserLimit>,
+    /// Units that bookings paid for under one e-mail address may have together; `None` is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_per_email: Option<u32>,
+    /// The same of one card, as the gateway recognises it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_per_card: Option<u32>,
     /// How long a visitor's claim lasts at most, also one that names no time; `None` lets visitors
     /// claim for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -218,52 +227,6 @@ pub enum Order {
     },
 }
 
-/// 32 bytes, written as 64 hexadecimal digits: a SHA-256 or a draw's seed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Digest(pub [u8; 32]);
-
-impl std::fmt::Display for Digest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl std::fmt::Debug for Digest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::str::FromStr for Digest {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let bytes = text.as_bytes();
-        if bytes.len() != 64 || !bytes.iter().all(u8::is_ascii_hexdigit) {
-            return Err("use 64 hexadecimal digits");
-        }
-        let mut digest = [0; 32];
-        for (byte, pair) in digest.iter_mut().zip(bytes.chunks_exact(2)) {
-            let digit = |b: u8| (b as char).to_digit(16).unwrap_or(0) as u8;
-            *byte = digit(pair[0]) << 4 | digit(pair[1]);
-        }
-        Ok(Self(digest))
-    }
-}
-
-impl Serialize for Digest {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Digest {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
 impl Default for RoomSettings {
     fn default() -> Self {
         Self {
@@ -295,6 +258,8 @@ impl Settings {
             extensions: 1,
             max_per_user: Some(DEFAULT_MAX_PER_USER),
             limits: Vec::new(),
+            max_per_email: None,
+            max_per_card: None,
             claim_ttl_max_ms: Some(DEFAULT_CLAIM_TTL_MAX_MS),
             prequeue_at: None,
             opens_at: None,
@@ -305,6 +270,15 @@ impl Settings {
             refunds: Vec::new(),
             amount_step_minor: 1,
             single_seats: SingleSeats::Allow,
+        }
+    }
+
+    /// Units that bookings of one payer may have together; `None` is no limit.
+    #[must_use]
+    pub fn max_per(&self, by: PayerBy) -> Option<u32> {
+        match by {
+            PayerBy::Email => self.max_per_email,
+            PayerBy::Card => self.max_per_card,
         }
     }
 
@@ -416,6 +390,13 @@ impl Settings {
         }
         if let Some((field, why)) = user_limits::complaint(&self.limits) {
             return Some(Complaint { field, why });
+        }
+        let fits = |limit: Option<u32>| limit.is_none_or(|it| (1..=MAX_PER_PAYER).contains(&it));
+        if !fits(self.max_per_email) {
+            return wrong("max_per_email", "max_per_email: use 1 to 1000, or null for no limit");
+        }
+        if !fits(self.max_per_card) {
+            return wrong("max_per_card", "max_per_card: use 1 to 1000, or null for no limit");
         }
         if self.claim_ttl_max_ms.is_some_and(|ttl_ms| !is_duration(ttl_ms)) {
             let why = "claim_ttl_max_ms: use 1 ms to 366 days, or null for claims for good";
@@ -545,7 +526,7 @@ mod tests {
     #[test]
     fn every_complaint_names_its_setting() {
         type Spoil = fn(&mut Settings, &mut RoomSettings);
-        let cases: [(&str, Spoil); 32] = [
+        let cases: [(&str, Spoil); 36] = [
             ("title", |it, _| it.title = "".into()),
             ("hold_ttl_ms", |it, _| it.hold_ttl_ms = 0),
             ("hold_max_ms", |it, _| it.hold_max_ms = MAX_DURATION_MS + 1),
@@ -566,6 +547,10 @@ mod tests {
             ("refunds", |it, _| it.starts_at = None),
             ("refunds[1].percent", |it, _| it.refunds[1].percent = 101),
             ("max_per_user", |it, _| it.max_per_user = Some(0)),
+            ("max_per_email", |it, _| it.max_per_email = Some(0)),
+            ("max_per_email", |it, _| it.max_per_email = Some(MAX_PER_PAYER + 1)),
+            ("max_per_card", |it, _| it.max_per_card = Some(0)),
+            ("max_per_card", |it, _| it.max_per_card = Some(MAX_PER_PAYER + 1)),
             ("claim_ttl_max_ms", |it, _| it.claim_ttl_max_ms = Some(0)),
             ("opens_at", |it, _| (it.prequeue_at, it.opens_at) = (Some(Time(2)), Some(Time(2)))),
             ("closes_at", |it, _| (it.opens_at, it.closes_at) = (Some(Time(2)), Some(Time(1)))),

@@ -7,6 +7,7 @@ use crate::channels::ChannelView;
 use crate::event::Event;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{ChannelId, EventId, PlaceId, UserId};
+use crate::payers::NamedPayers;
 use crate::phase::Phase;
 use crate::prices::{Ladder, Prices};
 use crate::seats::SeatState;
@@ -131,6 +132,9 @@ pub struct HoldRow {
     /// Tickets that were let in, by their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checked_in: Vec<CheckIn>,
+    /// Who pays, as far as that was named.
+    #[serde(default, skip_serializing_if = "NamedPayers::are_none")]
+    pub payers: NamedPayers,
 }
 
 /// A session.
@@ -212,7 +216,7 @@ impl Event {
     pub fn snapshot(&self) -> impl Iterator<Item = SnapshotRow> + '_ {
         let mut holds: Vec<_> = self.bookings.each_users_in_order().collect();
         // Stable: what one user held within one millisecond stays in the order they held it.
-        holds.sort_by_key(|hold| (hold.terms.created_at, &hold.terms.user));
+        holds.sort_by_key(|(_, hold)| (hold.terms.created_at, &hold.terms.user));
         let mut sessions: Vec<_> = self.room.sessions.iter().collect();
         sessions.sort_unstable_by_key(|session| session.number);
         let mut claims: Vec<_> = self.claims.iter().collect();
@@ -255,13 +259,14 @@ impl Event {
                 last_seen: self.room.last_seen(place),
             })
         });
-        let holds = holds.into_iter().map(|hold| {
+        let holds = holds.into_iter().map(|(idx, hold)| {
             SnapshotRow::Hold(HoldRow {
                 terms: Arc::clone(&hold.terms),
                 state: hold.state.clone(),
                 payments: hold.payments,
                 extensions: hold.extensions,
                 checked_in: hold.checked_in.clone(),
+                payers: self.payers.of(idx),
             })
         });
         let sessions = sessions.into_iter().map(|session| {
@@ -411,6 +416,8 @@ impl Event {
             self.channels.take(&row.terms.lines, &row.terms.sources);
             self.users[user].units += row.terms.lines.units();
         }
+        let units = if live { row.terms.lines.units() } else { 0 };
+        row.payers.iter().for_each(|(by, payer)| self.payers.name(idx, units, by, payer));
         if confirmed {
             self.sell(&row.terms.lines, idx);
         }

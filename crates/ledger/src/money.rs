@@ -28,6 +28,8 @@ pub struct Payment {
     pub currency: Currency,
     /// Where it stands.
     pub stage: Stage,
+    /// When its money is taken: decided when it was begun.
+    pub capture: Capture,
     /// Money that was taken, in minor units.
     pub captured_minor: i64,
     /// Why it failed, or what is odd about it.
@@ -40,6 +42,17 @@ pub struct Payment {
     pub created_at: Time,
     /// When this row was last written.
     pub updated_at: Time,
+}
+
+/// When a gateway takes the money of a payment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capture {
+    /// As soon as the buyer pays.
+    #[default]
+    AtOnce,
+    /// When it is told to: the buyer's payment only sets the money aside.
+    Later,
 }
 
 /// How far a refund is.

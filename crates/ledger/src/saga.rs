@@ -130,8 +130,12 @@ pub fn declined(why: &str) -> String {
 
 const DECLINED: &str = "declined: ";
 
-/// Whether a line of a saga's history says that the gateway declined a try to pay.
+/// What a saga's history says when a card's bank has set the money aside.
+pub const SET_ASIDE: &str = "the money is set aside, and none was taken";
+
+/// Whether a line of a saga's history says that somebody tried to pay: that a try was declined, or
+/// that the money was set aside.
 #[must_use]
-pub fn tells_of_a_decline(note: &str) -> bool {
-    note.split("; ").any(|part| part.starts_with(DECLINED))
+pub fn tells_of_a_try(note: &str) -> bool {
+    note.split("; ").any(|part| part.starts_with(DECLINED) || part == SET_ASIDE)
 }

@@ -1,7 +1,7 @@
 //! The words that stand in columns, and what they mean.
 
 use crate::desk::{DeskKind, DeskStatus};
-use crate::money::{OnDecline, RefundCause, RefundStatus};
+use crate::money::{Capture, OnDecline, RefundCause, RefundStatus};
 use onrush_core::hold::HoldStatus;
 use onrush_core::saga::{Stage, Step};
 
@@ -47,6 +47,8 @@ impl Word for Stage {
     const ALL: &'static [Self] = &[
         Self::Creating,
         Self::Open,
+        Self::Authorised,
+        Self::Capturing,
         Self::Closing,
         Self::Closed,
         Self::Void,
@@ -60,6 +62,8 @@ impl Word for Stage {
         match self {
             Self::Creating => "creating",
             Self::Open => "open",
+            Self::Authorised => "authorised",
+            Self::Capturing => "capturing",
             Self::Closing => "closing",
             Self::Closed => "closed",
             Self::Void => "void",
@@ -86,6 +90,17 @@ impl Word for OnDecline {
         match self {
             Self::Keep => "keep",
             Self::Release => "release",
+        }
+    }
+}
+
+impl Word for Capture {
+    const ALL: &'static [Self] = &[Self::AtOnce, Self::Later];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::AtOnce => "at_once",
+            Self::Later => "later",
         }
     }
 }

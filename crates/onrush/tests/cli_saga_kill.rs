@@ -14,6 +14,8 @@ const GOOD_CARD: &str = "4242424242424242";
 const POOR_CARD: &str = "4000000000000010";
 /// It pays, and no webhook ever tells.
 const SILENT_CARD: &str = "4000000000000110";
+/// It pays, and the gateway knows it by nothing.
+const UNKNOWN_CARD: &str = "4000000000000120";
 /// Stories that are told at a time. Most of the time they wait.
 const AT_A_TIME: usize = 6;
 
@@ -24,7 +26,7 @@ struct Story {
     tell: fn(&mut Stage) -> End,
 }
 
-static STORIES: [Story; 13] = [
+static STORIES: [Story; 14] = [
     Story { name: "paid", holds: Holds::Long, tell: paid },
     Story { name: "declined, then paid", holds: Holds::Long, tell: declined_then_paid },
     Story { name: "hold runs out unpaid", holds: Holds::Short, tell: runs_out_unpaid },
@@ -38,6 +40,11 @@ static STORIES: [Story; 13] = [
     Story { name: "answers to create lost", holds: Holds::Long, tell: create_unanswered },
     Story { name: "answer to cancel lost", holds: Holds::Short, tell: cancel_unanswered },
     Story { name: "answer to refund lost", holds: Holds::Long, tell: refund_unanswered },
+    Story {
+        name: "card refused, another one may pay",
+        holds: Holds::OfCards,
+        tell: cards_looked_at,
+    },
 ];
 
 fn end<const N: usize>(bookings: [(String, &'static str); N]) -> End {
@@ -153,6 +160,20 @@ fn refund_unanswered(stage: &mut Stage) -> End {
     stage.script("lost_answer", "refund");
     stage.script("error_then_success", "refund");
     cancelled_and_refunded(stage)
+}
+
+/// A card that is known by nothing may not pay; the money of another one is taken, in vain and
+/// without a word at first.
+fn cards_looked_at(stage: &mut Stage) -> End {
+    stage.script("lost_answer", "capture");
+    stage.script("error_then_success", "capture");
+    let buyer = stage.buyer();
+    let booking = stage.hold(&buyer);
+    pay_with(stage, &buyer, &booking, "pay", UNKNOWN_CARD);
+    stage.until_status(&buyer, &booking, "held");
+    pay_with(stage, &buyer, &booking, "pay-again", GOOD_CARD);
+    stage.until_status(&buyer, &booking, "confirmed");
+    end([(booking, "confirmed")])
 }
 
 /// Tells a story with a server that dies at a point; without one, says which points there are.
@@ -286,11 +307,13 @@ fn point_of(Position { step, stage }: Position) -> String {
 
 /// Every position that the rules of the saga lead to.
 fn reachable() -> Vec<Position> {
-    const OUTCOMES: [Outcome; 15] = [
+    const OUTCOMES: [Outcome; 17] = [
         Outcome::Held,
         Outcome::NotHeld,
         Outcome::PaymentWanted,
         Outcome::PaymentOpen,
+        Outcome::MoneyAuthorised,
+        Outcome::CardNamed,
         Outcome::PaymentUnwanted,
         Outcome::PaymentClosed,
         Outcome::MoneyTaken,

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use cli_support::onrush;
 use onrush_base::config::Secret;
 use onrush_base::http_client::{AddressPolicy, HttpClient};
+use onrush_ledger::money::Capture;
 use onrush_saga::gateway::sandbox::SandboxGateway;
 use onrush_saga::gateway::{Gateway, Order, Standing};
 use std::io::{BufRead, BufReader};
@@ -67,6 +68,7 @@ fn order(payment: &str) -> Order {
         event: "tour".parse().unwrap(),
         amount_minor: 1_250,
         currency: "EUR".parse().unwrap(),
+        capture: Capture::AtOnce,
         description: "Two seats".into(),
         reference: None,
         written_at_s: i64::try_from(now.as_secs()).unwrap(),

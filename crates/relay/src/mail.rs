@@ -30,7 +30,7 @@ use onrush_core::tax::Tax;
 use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::delivery::Message;
 use onrush_ledger::projection::CatalogueText;
-use onrush_ledger::saga::tells_of_a_decline;
+use onrush_ledger::saga::tells_of_a_try;
 use onrush_ledger::{Ledger, LedgerError};
 use onrush_store::embedded::Clock;
 use onrush_store::{Ask, Engine, Failure};
@@ -272,14 +272,18 @@ impl Work {
         })
     }
 
-    /// Whether somebody really tried to pay for a booking: money was taken, or the gateway
-    /// declined. `None` while that is not known.
+    /// Whether somebody really tried to pay for a booking: money was taken or set aside, or the
+    /// gateway declined. `None` while that is not known.
     async fn tried_to_pay(&self, booking: &BookingId) -> Result<Option<bool>, LedgerError> {
         let Some(record) = self.ledger.saga_record(booking).await? else { return Ok(Some(false)) };
         let (mut is_open, mut was_taken) = (false, false);
         for payment in &record.payments {
             match payment.stage {
-                Stage::Creating | Stage::Open | Stage::Closing => is_open = true,
+                Stage::Creating
+                | Stage::Open
+                | Stage::Authorised
+                | Stage::Capturing
+                | Stage::Closing => is_open = true,
                 Stage::Closed | Stage::Void => {}
                 Stage::Captured | Stage::Refunding | Stage::Returned | Stage::Refunded => {
                     was_taken = true;
@@ -293,8 +297,8 @@ impl Work {
             return Ok(Some(false));
         }
         let history = self.ledger.history(booking).await?;
-        let declined = history.iter().any(|line| tells_of_a_decline(&line.note));
-        Ok(if declined || !is_open { Some(declined) } else { None })
+        let tried = history.iter().any(|line| tells_of_a_try(&line.note));
+        Ok(if tried || !is_open { Some(tried) } else { None })
     }
 
     /// What is to be read about the event: in the buyer's language, or another one, or at least its title.

@@ -117,7 +117,8 @@ pub fn of_change(
             BookingChange::CheckedIn { booking, ticket } => {
                 (TICKET_CHECKED_IN, booking, json!({"ticket": ticket}))
             }
-            BookingChange::PaymentBegun { .. }
+            BookingChange::PayerNamed { .. }
+            | BookingChange::PaymentBegun { .. }
             // Nothing was taken and nothing is owed: the buyer heard of the hold's end already.
             | BookingChange::LatePaymentFailed { .. } => return None,
         },

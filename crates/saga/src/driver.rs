@@ -1,13 +1,13 @@
 //! The driver: it does what a saga's row says is to be done, and writes down what came of it,
 //! before and after.
 
+use super::capture::NOT_AWAITED;
 use super::draft::Draft;
 use super::gateway::{GatewayError, Order, Standing};
 use super::kill;
 use super::look::{DriveError, Look, Trouble};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
 use super::sagas::Sagas;
-use onrush_base::amount::readable;
 use onrush_base::metrics::count;
 use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
@@ -183,6 +183,8 @@ impl Sagas {
             Todo::Watch if woken => self.watch(record).await,
             Todo::AskHold | Todo::Watch => Ok(Look::Rest),
             Todo::Create => self.create(record, woken).await,
+            Todo::NameCard => self.name_card(record).await,
+            Todo::Capture => self.capture(record).await,
             Todo::Cancel => self.cancel(record).await,
             Todo::TellFailed => self.tell_failed(record).await,
             Todo::Confirm => self.confirm(record).await,
@@ -242,13 +244,13 @@ impl Sagas {
                     return Err(Trouble::Stuck("no payment gateway is configured".into()));
                 };
                 let mut draft = self.moving(record);
-                let at = self.now();
                 let known = record.payments.iter().find(|row| row.payment == *payment);
                 if let Some(known) = known {
                     return self.end_again(record, known).await;
                 }
-                let row =
-                    payment_of_saga(&record.saga, payment, gateway.name(), OnDecline::Keep, at);
+                let (saga, name, then) = (&record.saga, gateway.name(), OnDecline::Keep);
+                let capture = self.capture_for(&saga.event).await?;
+                let row = payment_of_saga(saga, payment, name, capture, then, self.now());
                 draft.begin_payment(row, "a payment was begun and not written down")?;
                 // The hold may have run out since, and then no gateway shall hear of it.
                 Ok(Look::WriteAndAsk(draft))
@@ -328,7 +330,7 @@ impl Sagas {
     }
 
     /// Until when the hold waits for this payment; `None` if it does not.
-    async fn waits_until(
+    pub(super) async fn waits_until(
         &self,
         record: &SagaRecord,
         payment: &PaymentId,
@@ -353,10 +355,7 @@ impl Sagas {
     async fn watch(&self, record: &SagaRecord) -> Result<Look, Trouble> {
         let payment = Self::present(record)?;
         let Some(until) = self.waits_until(record, &payment.payment).await? else {
-            let mut draft = self.moving(record);
-            draft.advance(Outcome::PaymentUnwanted, "the hold does not wait for the payment")?;
-            draft.present(|row| row.why = Some("timeout".into()));
-            return Ok(Look::Write(draft));
+            return self.unwanted(record, NOT_AWAITED, "timeout");
         };
         let order = order_of(&record.saga, payment);
         let standing = self.asked(|gateway| gateway.status(&order)).await?;
@@ -372,10 +371,7 @@ impl Sagas {
             Some(self.now().plus_ms(self.patience.ask_after_ms))
         };
         let Some(until) = until else {
-            let mut draft = self.moving(record);
-            draft.advance(Outcome::PaymentUnwanted, "the hold does not wait for the payment")?;
-            draft.present(|row| row.why = Some("timeout".into()));
-            return Ok(Look::Write(draft));
+            return self.unwanted(record, NOT_AWAITED, "timeout");
         };
         let description = self.title(&record.saga.event).await?;
         let order = Order { description, ..order_of(&record.saga, payment) };
@@ -413,55 +409,19 @@ impl Sagas {
                 draft.next_at(Some(ask_at.min(until.plus_ms(AFTER_HOLD_MS))));
                 Ok(Look::WriteAndRest(draft))
             }
+            Standing::Authorised { reference, .. } => self.authorised(record, reference),
             Standing::Captured { .. } => self.captured(record, standing),
             Standing::Declined { reference, why } => {
                 draft.advance(Outcome::PaymentUnwanted, &declined(&why))?;
                 draft.present(|row| (row.reference, row.why) = (Some(reference), Some(why)));
                 Ok(Look::Write(draft))
             }
-            Standing::Cancelled { why } => {
-                draft.advance(Outcome::PaymentClosed, &format!("cancelled: {why}"))?;
-                draft.present(|row| row.why = Some(why));
-                Ok(Look::Write(draft))
-            }
+            Standing::Cancelled { why } => self.set_free(record, why),
             Standing::Unknown => {
                 draft.advance(Outcome::PaymentUnwanted, "the gateway knows no such payment")?;
                 Ok(Look::Write(draft))
             }
         }
-    }
-
-    /// Money was taken for the present payment.
-    fn captured(&self, record: &SagaRecord, standing: Standing) -> Result<Look, Trouble> {
-        let Standing::Captured { reference, amount_minor, currency } = standing else {
-            return Err(Trouble::Stuck("only captured money counts".into()));
-        };
-        let payment = Self::present(record)?;
-        if (amount_minor, currency) != (payment.amount_minor, payment.currency) {
-            let why = format!(
-                "{} were taken and {} were asked for",
-                readable(amount_minor, currency),
-                readable(payment.amount_minor, payment.currency)
-            );
-            let mut draft = self.draft(record);
-            draft.present(|row| {
-                row.flagged = true;
-                row.captured_minor = amount_minor;
-                row.why = Some(why.clone());
-                row.reference = Some(reference);
-            });
-            draft.note(&why);
-            draft.stuck(Some(&why));
-            return Ok(Look::WriteAndRest(draft));
-        }
-        let mut draft = self.moving(record);
-        draft.advance(Outcome::MoneyTaken, "money was taken")?;
-        draft.captured_at(self.now());
-        draft.present(|row| {
-            row.captured_minor = amount_minor;
-            row.reference = Some(reference);
-        });
-        Ok(Look::Write(draft))
     }
 
     async fn cancel(&self, record: &SagaRecord) -> Result<Look, Trouble> {
@@ -487,7 +447,10 @@ impl Sagas {
                 draft.next_at(Some(self.now().plus_ms(self.patience.ask_after_ms)));
                 Ok(Look::WriteAndRest(draft))
             }
-            Standing::Open { .. } | Standing::Declined { .. } | Standing::Unknown => {
+            Standing::Open { .. }
+            | Standing::Authorised { .. }
+            | Standing::Declined { .. }
+            | Standing::Unknown => {
                 Err(Trouble::Later("the gateway has not cancelled the payment".into()))
             }
         }

@@ -397,7 +397,7 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
             BookingChange::CheckedIn { booking, ticket: _ } => {
                 facts.push(Fact::CheckedIn { booking: booking.clone(), at });
             }
-            BookingChange::LatePaymentFailed { .. } => {}
+            BookingChange::PayerNamed { .. } | BookingChange::LatePaymentFailed { .. } => {}
         },
         Change::Sale(_) | Change::Queue(_) | Change::Visitor(_) | Change::Claim(_) => {}
     }

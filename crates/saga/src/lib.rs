@@ -11,6 +11,7 @@
 //! What to do next follows from the ledger's row alone, so that after a crash the driver goes on
 //! where it was.
 
+mod capture;
 mod clerk;
 mod desk;
 mod draft;
@@ -23,6 +24,7 @@ mod look;
 mod notice;
 mod operator;
 pub mod pairing;
+mod payers;
 mod receipts;
 mod recovery;
 mod refunds;
@@ -36,5 +38,6 @@ pub use desk::sentence as desk_sentence;
 pub use look::DriveError;
 pub use notice::NoticeError;
 pub use operator::Action;
+pub use payers::Begins;
 pub use sagas::{Counts, SagaDeps, Sagas};
 pub use start::{PaymentRequest, StartError, Started};

@@ -3,13 +3,14 @@
 use super::draft::Draft;
 use super::gateway::{DeskNews, News, Notice, Ours, RefundStanding, Standing};
 use super::look::DriveError;
+use super::rows::order_of;
 use super::sagas::Sagas;
 use onrush_base::amount::readable;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::saga::{Outcome, Stage, Step};
 use onrush_ledger::desk::{DeskKind, DeskStatus};
-use onrush_ledger::money::{Payment, Refund, RefundStatus};
-use onrush_ledger::saga::{SagaRecord, declined};
+use onrush_ledger::money::{Capture, Payment, Refund, RefundStatus};
+use onrush_ledger::saga::{SET_ASIDE, SagaRecord, declined};
 use onrush_ledger::{LedgerError, booking_of};
 
 /// Why a genuine message changed nothing.
@@ -86,6 +87,21 @@ impl Sagas {
                 return Err(NoticeError::Mismatch(why));
             }
             let present = record.saga.payment.as_ref() == Some(payment);
+            match rather_asked(&record, row, present, &standing) {
+                Some(Rather::Watch) => {
+                    self.drive_on(record, true).await?;
+                    return Ok(());
+                }
+                Some(Rather::SetFree) => {
+                    let order = order_of(&record.saga, row);
+                    // What comes of it is told by a message of its own.
+                    return match self.asked(|gateway| gateway.cancel(&order)).await {
+                        Ok(_) => Ok(()),
+                        Err(error) => Err(NoticeError::Gateway(error.to_string())),
+                    };
+                }
+                None => {}
+            }
             let draft = match told(&record, row, present, &standing, self.now()) {
                 Some(mut draft) => {
                     draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
@@ -276,6 +292,37 @@ fn second_payment(row: &Payment, booking: &BookingId, standing: &Standing) -> Op
     })
 }
 
+/// What is done about a message instead of believing it.
+enum Rather {
+    /// The gateway is asked where the payment stands.
+    Watch,
+    /// The gateway sets free what it has set aside for a payment that had ended.
+    SetFree,
+}
+
+/// Whether the gateway had better be asked than its message be believed.
+fn rather_asked(
+    record: &SagaRecord,
+    row: &Payment,
+    present: bool,
+    standing: &Standing,
+) -> Option<Rather> {
+    let has_ended = matches!(row.stage, Stage::Closed | Stage::Void);
+    match standing {
+        // A decline that comes late must not call off what another card has set aside since.
+        Standing::Declined { .. } => {
+            let waits = present && row.stage < Stage::Authorised && record.saga.stuck.is_none();
+            (row.capture == Capture::Later && waits).then_some(Rather::Watch)
+        }
+        Standing::Authorised { .. } => has_ended.then_some(Rather::SetFree),
+        Standing::Unknown
+        | Standing::Open { .. }
+        | Standing::Processing { .. }
+        | Standing::Cancelled { .. }
+        | Standing::Captured { .. } => None,
+    }
+}
+
 /// What a message makes of a record; `None` if nothing.
 fn told(
     record: &SagaRecord,
@@ -304,7 +351,13 @@ fn told(
             });
             Some(draft)
         }
-        Standing::Declined { why, .. } if present && row.stage < Stage::Closing => {
+        // Which card it is, the gateway is asked next.
+        Standing::Authorised { reference, .. } if present && row.stage < Stage::Authorised => {
+            draft.advance(Outcome::MoneyAuthorised, SET_ASIDE).ok()?;
+            draft.present(|row| row.reference = Some(reference.clone()));
+            Some(draft)
+        }
+        Standing::Declined { why, .. } if present && row.stage < Stage::Authorised => {
             draft.advance(Outcome::PaymentUnwanted, &declined(why)).ok()?;
             draft.present(|row| row.why = Some(why.clone()));
             Some(draft)
@@ -316,7 +369,8 @@ fn told(
             });
             Some(draft)
         }
-        Standing::Declined { .. }
+        Standing::Authorised { .. }
+        | Standing::Declined { .. }
         | Standing::Cancelled { .. }
         | Standing::Open { .. }
         | Standing::Processing { .. }

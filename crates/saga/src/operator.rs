@@ -220,6 +220,11 @@ impl Sagas {
                 by_hand(draft, payment, sold);
                 draft.settle(Step::Compensating, Stage::Returned);
             }
+            // What a bank has set aside is set free, and not left to it.
+            Some(payment) if matches!(payment.stage, Stage::Authorised | Stage::Capturing) => {
+                draft.settle(Step::PaymentSent, Stage::Closing);
+                draft.present(|row| row.on_decline = OnDecline::Release);
+            }
             Some(_) => {
                 draft.settle(Step::PaymentSent, Stage::Closed);
                 draft.present(|row| row.on_decline = OnDecline::Release);

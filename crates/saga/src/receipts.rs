@@ -191,7 +191,7 @@ mod tests {
     use onrush_core::Time;
     use onrush_core::lines::PoolLine;
     use onrush_core::saga::{Stage, Step};
-    use onrush_ledger::money::{OnDecline, Refund, RefundCause};
+    use onrush_ledger::money::{Capture, OnDecline, Refund, RefundCause};
     use onrush_ledger::receipt::{Corrects, Receipt, ReceiptNumber};
     use onrush_ledger::saga::{Saga, SagaRecord};
 
@@ -253,6 +253,7 @@ mod tests {
             amount_minor: 2_090,
             currency,
             stage: Stage::Captured,
+            capture: Capture::AtOnce,
             captured_minor: 2_090,
             why: None,
             flagged: false,

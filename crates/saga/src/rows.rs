@@ -6,7 +6,7 @@ use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
 use onrush_core::saga::{Stage, Step};
-use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
+use onrush_ledger::money::{Capture, OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::{Saga, SagaRecord};
 
 /// After the end of a hold, how long to wait for the feed to tell of it before asking.
@@ -44,6 +44,7 @@ pub(super) fn payment_of_saga(
     saga: &Saga,
     payment: &PaymentId,
     gateway: &str,
+    capture: Capture,
     on_decline: OnDecline,
     at: Time,
 ) -> Payment {
@@ -57,6 +58,7 @@ pub(super) fn payment_of_saga(
         amount_minor: saga.amount_minor,
         currency: saga.currency,
         stage: Stage::Creating,
+        capture,
         captured_minor: 0,
         why: None,
         flagged: false,
@@ -103,6 +105,7 @@ pub(super) fn order_of(saga: &Saga, payment: &Payment) -> Order {
         event: saga.event.clone(),
         amount_minor: payment.amount_minor,
         currency: payment.currency,
+        capture: payment.capture,
         // Only who creates a payment needs one, and knows a better one.
         description: saga.event.to_string(),
         reference: payment.reference.clone(),

@@ -5,6 +5,7 @@ use super::gateway::Gateway;
 use super::gateway::health::{Health, Watched};
 use super::locks::Locks;
 use crate::pairing::Pairing;
+use onrush_base::auth::payers::Payers;
 use onrush_base::cluster_store::ClusterStore;
 use onrush_base::config::Patience;
 use onrush_base::metrics::count;
@@ -46,6 +47,8 @@ impl Counts {
                 Stage::Void => count(&self.failed),
                 Stage::Refunded => count(&self.refunded),
                 Stage::Open
+                | Stage::Authorised
+                | Stage::Capturing
                 | Stage::Closing
                 | Stage::Closed
                 | Stage::Refunding
@@ -62,6 +65,8 @@ pub struct Sagas {
     pub(super) gateway: Option<Arc<Watched>>,
     pub(super) clock: Clock,
     pub(super) patience: Patience,
+    /// Who makes payers of addresses and cards.
+    pub(super) payers: Payers,
     /// Who is told what.
     pub(super) channels: Channels,
     /// What all nodes share, if there are several.
@@ -96,6 +101,8 @@ pub struct SagaDeps {
     pub clock: Clock,
     /// How patient to be.
     pub patience: Patience,
+    /// Who makes payers of addresses and cards.
+    pub payers: Payers,
     /// Who is told what.
     pub channels: Channels,
     /// What all nodes share, if there are several.
@@ -111,7 +118,7 @@ impl Sagas {
     #[must_use]
     pub fn new(parts: SagaDeps) -> Arc<Self> {
         let SagaDeps { engine, ledger, gateway, clock, patience, channels, .. } = parts;
-        let SagaDeps { cluster, pairing, issuer, .. } = parts;
+        let SagaDeps { cluster, pairing, payers, issuer, .. } = parts;
         let gateway = gateway.map(|gateway| Arc::new(Watched::new(gateway, clock.clone())));
         Arc::new(Self {
             engine,
@@ -119,6 +126,7 @@ impl Sagas {
             gateway,
             clock,
             patience,
+            payers,
             channels,
             cluster,
             counts: Counts::default(),

@@ -2,6 +2,7 @@
 
 use super::draft::Draft;
 use super::look::DriveError;
+use super::payers::Begins;
 use super::rows::{payment_of_saga, saga_of_hold};
 use super::sagas::Sagas;
 use onrush_core::hold::{HoldState, OnDecline};
@@ -57,6 +58,8 @@ pub struct Started {
 pub enum StartError {
     /// No gateway is configured.
     Off,
+    /// The event limits what one e-mail address may have, and none was given.
+    EmailWanted,
     /// The engine says no, or nothing.
     Engine(Failure),
     /// The ledger failed.
@@ -121,6 +124,7 @@ impl Sagas {
         gateway: &str,
     ) -> Result<Option<Started>, StartError> {
         let PaymentRequest { booking, event, user, buyer, on_decline } = wish;
+        self.name_email(Begins::Payment, event, booking, user, buyer.as_ref()).await?;
         let fresh = fresh_payment(booking);
         let begin = Command::BeginPayment {
             booking: booking.clone(),
@@ -148,9 +152,11 @@ impl Sagas {
         }
         while record.saga.payment.as_ref() != Some(&payment) {
             existed = false;
+            let capture = self.capture_for(event).await?;
             let at = self.now();
             let mut draft = Draft::of(&record, at);
-            let row = payment_of_saga(&record.saga, &payment, gateway, *on_decline, at);
+            let saga = &record.saga;
+            let row = payment_of_saga(saga, &payment, gateway, capture, *on_decline, at);
             if let Err(illegal) = draft.begin_payment(row, "the buyer wants to pay") {
                 tracing::error!(%booking, %illegal, "a payment cannot begin");
                 // The engine must not wait for it.
@@ -176,7 +182,10 @@ impl Sagas {
             self.ledger.set_buyer(booking, buyer).await?;
         }
         // While the gateway is away it is asked in the saga's own time, however often the buyer asks.
-        let asks_gateway = matches!(stage, Some(Stage::Creating | Stage::Closing));
+        let asks_gateway = matches!(
+            stage,
+            Some(Stage::Creating | Stage::Authorised | Stage::Capturing | Stage::Closing)
+        );
         if !(existed && asks_gateway && !self.is_its_turn(&record)) {
             record = self.drive_on(record, false).await?;
         }
@@ -248,6 +257,8 @@ impl Sagas {
                 Err(StartError::GatewayRefused(payment.why.unwrap_or_default()))
             }
             Stage::Open
+            | Stage::Authorised
+            | Stage::Capturing
             | Stage::Captured
             | Stage::Refunding
             | Stage::Returned
@@ -285,7 +296,7 @@ impl Sagas {
         Ok(self.settings(event).await?.title.into())
     }
 
-    async fn settings(&self, event: &EventId) -> Result<Settings, Failure> {
+    pub(super) async fn settings(&self, event: &EventId) -> Result<Settings, Failure> {
         Ok(self.engine.ask(event.clone(), EventNow).await?.value.settings)
     }
 }

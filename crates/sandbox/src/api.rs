@@ -180,6 +180,22 @@ pub(super) async fn cancel(
     }
 }
 
+/// `POST /v1/payments/{payment}/capture`
+pub(super) async fn capture(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let Ok(payment) = id.parse::<PaymentId>() else { return not_found() };
+    match key(&headers) {
+        Ok(key) if key.strip_prefix("capture:") == Some(payment.as_str()) => {
+            answer(&service.capture(&payment).await)
+        }
+        Ok(_) => refused(422, "KEY_WRONG", "the Idempotency-Key of a capture is capture:<payment>"),
+        Err(problem) => *problem,
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RefundBody {

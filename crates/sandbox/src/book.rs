@@ -19,6 +19,14 @@ pub(super) enum Change {
     Stumbled { payment: PaymentId },
     /// A try to pay was declined.
     Declined { payment: PaymentId, why: String, messages: Vec<Message> },
+    /// Money was set aside.
+    Authorised {
+        payment: PaymentId,
+        /// What the card is known by; some have nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        card: Option<String>,
+        messages: Vec<Message>,
+    },
     /// Money was taken.
     Captured { payment: PaymentId, messages: Vec<Message> },
     /// No money will be taken.
@@ -46,8 +54,28 @@ pub(super) struct NewPayment {
     pub(super) description: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) return_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Capture::is_at_once")]
+    pub(super) capture: Capture,
     #[serde(default)]
     pub(super) created_s: i64,
+}
+
+/// When money is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Capture {
+    /// As soon as the buyer pays.
+    #[default]
+    AtOnce,
+    /// When the shop says so.
+    Later,
+}
+
+impl Capture {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+    fn is_at_once(&self) -> bool {
+        *self == Self::AtOnce
+    }
 }
 
 /// Money that went back.
@@ -61,6 +89,8 @@ pub(super) struct Refund {
 /// What a message tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
+    #[serde(rename = "payment.authorised")]
+    Authorised,
     #[serde(rename = "payment.captured")]
     Captured,
     #[serde(rename = "payment.declined")]
@@ -105,8 +135,16 @@ pub(super) struct Message {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Open,
-    Declined { why: String },
-    Cancelled { why: String },
+    Declined {
+        why: String,
+    },
+    Cancelled {
+        why: String,
+    },
+    /// Money is set aside, of a card that is known by this, or by nothing.
+    Authorised {
+        card: Option<String>,
+    },
     Captured,
 }
 
@@ -132,6 +170,11 @@ impl Payment {
 
     pub(super) fn captured_minor(&self) -> i64 {
         if self.state == State::Captured { self.asked.amount_minor } else { 0 }
+    }
+
+    /// Money that is set aside.
+    pub(super) fn authorised_minor(&self) -> i64 {
+        if matches!(self.state, State::Authorised { .. }) { self.asked.amount_minor } else { 0 }
     }
 
     pub(super) fn refunded_minor(&self) -> i64 {
@@ -226,11 +269,32 @@ impl Book {
         };
         match there.state {
             State::Captured | State::Cancelled { .. } => Vec::new(),
-            State::Open | State::Declined { .. } => {
+            State::Open | State::Declined { .. } | State::Authorised { .. } => {
                 let why = "called_off".to_owned();
                 let told = WebhookFacts { kind: Kind::Cancelled, why: Some(&why), refund: None };
                 let messages = there.messages(&[told], fault, now);
                 vec![Change::Cancelled { payment: payment.clone(), why, messages }]
+            }
+        }
+    }
+
+    /// What taking the money that is set aside changes. What is not set aside stays as it is, and so
+    /// does what was taken before.
+    pub(super) fn decide_capture(
+        &self,
+        payment: &PaymentId,
+        fault: Option<Fault>,
+        now: Now,
+    ) -> Result<Vec<Change>, Refused> {
+        let there = self.find(payment)?;
+        match there.state {
+            State::Open | State::Declined { .. } | State::Captured | State::Cancelled { .. } => {
+                Ok(Vec::new())
+            }
+            State::Authorised { .. } => {
+                let told = WebhookFacts { kind: Kind::Captured, why: None, refund: None };
+                let messages = there.messages(&[told], fault, now);
+                Ok(vec![Change::Captured { payment: payment.clone(), messages }])
             }
         }
     }
@@ -277,23 +341,24 @@ impl Book {
         now: Now,
     ) -> Result<Vec<Change>, Refused> {
         match self.find(payment)?.state {
-            State::Captured | State::Cancelled { .. } => Ok(Vec::new()),
+            State::Authorised { .. } | State::Captured | State::Cancelled { .. } => Ok(Vec::new()),
             State::Open | State::Declined { .. } => {
-                self.decide_pay(payment, Some(Fault::Cancelled), now)
+                self.decide_pay(payment, None, Some(Fault::Cancelled), now)
             }
         }
     }
 
-    /// What a try to pay changes.
+    /// What a try to pay changes, with a card that is known by `card`.
     pub(super) fn decide_pay(
         &self,
         payment: &PaymentId,
+        card: Option<&str>,
         fault: Option<Fault>,
         now: Now,
     ) -> Result<Vec<Change>, Refused> {
         let there = self.find(payment)?;
         match there.state {
-            State::Captured => return Ok(Vec::new()),
+            State::Authorised { .. } | State::Captured => return Ok(Vec::new()),
             State::Cancelled { .. } => {
                 return refused(409, "PAYMENT_CANCELLED", "this payment was called off");
             }
@@ -308,15 +373,23 @@ impl Book {
         if fault == Some(Fault::ErrorThenSuccess) && there.tries == 0 {
             return Ok(vec![Change::Stumbled { payment }]);
         }
-        let captured = WebhookFacts { kind: Kind::Captured, why: None, refund: None };
+        let kind = match there.asked.capture {
+            Capture::AtOnce => Kind::Captured,
+            Capture::Later => Kind::Authorised,
+        };
+        let paid = WebhookFacts { kind, why: None, refund: None };
         let declined =
             WebhookFacts { kind: Kind::Declined, why: Some("insufficient_funds"), refund: None };
         let messages = match fault {
-            Some(Fault::OutOfOrder) => there.messages(&[captured, declined], None, now),
-            Some(Fault::SecondTry) => there.messages(&[declined, captured], None, now),
-            _ => there.messages(&[captured], fault, now),
+            Some(Fault::OutOfOrder) => there.messages(&[paid, declined], None, now),
+            Some(Fault::SecondTry) => there.messages(&[declined, paid], None, now),
+            _ => there.messages(&[paid], fault, now),
         };
-        Ok(vec![Change::Captured { payment, messages }])
+        let card = card.filter(|_| fault != Some(Fault::NoFingerprint)).map(str::to_owned);
+        Ok(vec![match there.asked.capture {
+            Capture::AtOnce => Change::Captured { payment, messages },
+            Capture::Later => Change::Authorised { payment, card, messages },
+        }])
     }
 
     /// Writes down what happened.
@@ -344,10 +417,18 @@ impl Book {
                     there.state = State::Declined { why };
                 });
             }
-            Change::Captured { payment, messages } => {
+            Change::Authorised { payment, card, messages } => {
                 self.send(&payment, messages);
                 self.change(&payment, |there| {
                     there.tries += 1;
+                    there.state = State::Authorised { card };
+                });
+            }
+            Change::Captured { payment, messages } => {
+                self.send(&payment, messages);
+                self.change(&payment, |there| {
+                    // What was set aside was tried before.
+                    there.tries += u32::from(there.asked.capture == Capture::AtOnce);
                     there.state = State::Captured;
                 });
             }

@@ -115,6 +115,7 @@ impl Kind {
     /// The message's type.
     pub(super) fn name(self) -> &'static str {
         match self {
+            Self::Authorised => "payment.authorised",
             Self::Captured => "payment.captured",
             Self::Declined => "payment.declined",
             Self::Cancelled => "payment.cancelled",

@@ -170,6 +170,8 @@ pub struct Taken {
     pub payment: PaymentId,
     /// What it is for.
     pub booking: BookingId,
+    /// Money that is set aside, in minor units.
+    pub authorised_minor: i64,
     /// Money that was taken, in minor units.
     pub captured_minor: i64,
     /// Money that went back, in minor units.
@@ -191,6 +193,7 @@ pub fn taken(dir: &Path) -> io::Result<Option<Vec<Taken>>> {
     let taken = |there: &book::Payment| Taken {
         payment: there.asked.payment.clone(),
         booking: there.asked.booking.clone(),
+        authorised_minor: there.authorised_minor(),
         captured_minor: there.captured_minor(),
         refunded_minor: there.refunded_minor(),
         desk_refunded_minor: there.at_desk_minor(DeskThing::Refund),
@@ -204,6 +207,7 @@ fn router(service: Arc<Service>) -> Router {
     let guarded = Router::new()
         .route("/v1/payments", post(api::create).get(api::list))
         .route("/v1/payments/{payment}", get(api::status))
+        .route("/v1/payments/{payment}/capture", post(api::capture))
         .route("/v1/payments/{payment}/cancel", post(api::cancel))
         .route("/v1/payments/{payment}/refunds", post(api::refund))
         .route("/v1/payments/{payment}/desk", post(api::at_desk))

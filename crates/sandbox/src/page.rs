@@ -1,7 +1,7 @@
 //! The page where the buyer pays: plain HTML, no scripts.
 
 use super::api;
-use super::fault::{CARDS, card_digits, card_fault};
+use super::fault::{CARDS, card_digits};
 use super::service::{Answer, AskedView, PaymentView, Service};
 use axum::extract::{Path, State};
 use axum::http::header::{
@@ -93,7 +93,7 @@ pub(super) async fn pay(
             let Some(digits) = card_digits(&card) else {
                 return wrong_card(&service, &payment, wants_json).await;
             };
-            service.pay(&payment, card_fault(&digits)).await
+            service.pay(&payment, &digits).await
         }
         _ => Answer::Refused(super::book::Refused {
             status: 422,
@@ -187,6 +187,13 @@ fn page_of(status: StatusCode, view: &PaymentView, wrong: Option<&str>) -> Respo
             let back = amount::readable(view.refunded_minor, asked.currency);
             body += &note("paid", &format!("Paid. {back} went back to your card."));
             "Paid"
+        }
+        "authorised" => {
+            body += &note(
+                "paid",
+                "Your money is set aside. Nothing was taken yet: go back to the shop.",
+            );
+            "Set aside"
         }
         "captured" => {
             body += &note("paid", "Paid. Thank you!");

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Webhook {
     /// Its own id: the same when it is sent again.
     pub id: String,
-    /// `payment.captured`, `payment.declined`, `payment.cancelled`, `refund.done`, and from the
-    /// desk `desk.refunded`, `dispute.opened`, `dispute.won` or `dispute.lost`.
+    /// `payment.authorised`, `payment.captured`, `payment.declined`, `payment.cancelled`,
+    /// `refund.done`, and from the desk `desk.refunded`, `dispute.opened`, `dispute.won` or `dispute.lost`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The payment.

@@ -3,7 +3,7 @@
 use super::at_desk::AtDesk;
 use super::book::{Book, Change, Message, NewPayment, Now, Payment, Refused, State};
 use super::config::SandboxConfig;
-use super::fault::{ByLot, Call, Fault, Script};
+use super::fault::{ByLot, Call, Fault, Script, card_fault, fingerprint};
 use super::journal::{Gone, Journal};
 use super::parcel::{Parcel, Webhook};
 use axum::http::Uri;
@@ -106,6 +106,13 @@ impl Service {
         self.call(Call::Status, payment, "", |_, _| Ok(Vec::new())).await
     }
 
+    /// Takes the money that is set aside.
+    pub(super) async fn capture(&self, payment: &PaymentId) -> Answer {
+        let now = self.now();
+        let decide = |book: &Book, fault| book.decide_capture(payment, fault, now);
+        self.call(Call::Capture, payment, payment.as_str(), decide).await
+    }
+
     /// Calls a payment off.
     pub(super) async fn cancel(&self, payment: &PaymentId) -> Answer {
         let now = self.now();
@@ -135,14 +142,15 @@ impl Service {
     }
 
     /// The buyer pays, with a card that may do something to it.
-    pub(super) async fn pay(&self, payment: &PaymentId, card: Option<Fault>) -> Answer {
+    pub(super) async fn pay(&self, payment: &PaymentId, digits: &str) -> Answer {
+        let (card, known_by) = (card_fault(digits), fingerprint(digits));
         let now = self.now();
         let mut acts = card;
         let decide = |book: &Book, scripted: Option<Fault>| {
             let first = book.payments.get(payment).is_some_and(|there| there.tries == 0);
             let by_lot = || self.config.faults.on_pay(payment).filter(|_| first);
             acts = scripted.or(card).or_else(by_lot);
-            book.decide_pay(payment, acts, now)
+            book.decide_pay(payment, Some(&known_by), acts, now)
         };
         let answer = self.call(Call::Pay, payment, "", decide).await;
         // A script's delay or loss is seen to already; a card's is not.
@@ -325,11 +333,14 @@ impl Service {
 pub struct PaymentView {
     /// Its id.
     pub payment: PaymentId,
-    /// `open`, `declined`, `cancelled` or `captured`.
+    /// `open`, `declined`, `cancelled`, `authorised` or `captured`.
     pub status: String,
     /// Why it was declined or cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// What the card is known by whose money is set aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<String>,
     /// Money that was taken, in minor units.
     pub captured_minor: i64,
     /// Money that went back, in minor units.
@@ -381,11 +392,12 @@ pub struct RefundView {
 impl PaymentView {
     fn of(there: &Payment, base_url: &str) -> Self {
         let asked = &there.asked;
-        let (status, why) = match &there.state {
-            State::Open => ("open", None),
-            State::Declined { why } => ("declined", Some(why.clone())),
-            State::Cancelled { why } => ("cancelled", Some(why.clone())),
-            State::Captured => ("captured", None),
+        let (status, why, card) = match &there.state {
+            State::Open => ("open", None, None),
+            State::Declined { why } => ("declined", Some(why.clone()), None),
+            State::Cancelled { why } => ("cancelled", Some(why.clone()), None),
+            State::Authorised { card } => ("authorised", None, card.clone()),
+            State::Captured => ("captured", None, None),
         };
         let refunds = there.refunds.iter().map(|made| RefundView {
             refund: made.refund.clone(),
@@ -397,6 +409,7 @@ impl PaymentView {
             payment: asked.payment.clone(),
             status: status.into(),
             why,
+            card,
             captured_minor: there.captured_minor(),
             refunded_minor: there.refunded_minor(),
             asked: Some(AskedView {
@@ -419,6 +432,7 @@ impl PaymentView {
             payment: payment.clone(),
             status: "cancelled".into(),
             why: Some("never_created".into()),
+            card: None,
             captured_minor: 0,
             refunded_minor: 0,
             asked: None,
@@ -447,6 +461,9 @@ pub struct SandboxTotals {
     pub declined: u64,
     /// Payments that were called off.
     pub cancelled: u64,
+    /// Payments whose money is set aside.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub authorised: u64,
     /// Payments from which money was taken.
     pub captured_payments: u64,
     /// Money that was taken, in minor units.
@@ -459,6 +476,11 @@ pub struct SandboxTotals {
     pub messages_waiting: u64,
     /// Money by currency.
     pub currencies: BTreeMap<String, CurrencyTotals>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Sums of one currency.
@@ -477,6 +499,7 @@ impl SandboxTotals {
             State::Open => self.open += 1,
             State::Declined { .. } => self.declined += 1,
             State::Cancelled { .. } => self.cancelled += 1,
+            State::Authorised { .. } => self.authorised += 1,
             State::Captured => {
                 let (captured, refunded) = (there.captured_minor(), there.refunded_minor());
                 self.captured_payments += 1;
@@ -497,6 +520,7 @@ impl Change {
     fn messages(&self) -> &[Message] {
         match self {
             Self::Declined { messages, .. }
+            | Self::Authorised { messages, .. }
             | Self::Captured { messages, .. }
             | Self::Cancelled { messages, .. }
             | Self::Refunded { messages, .. }

@@ -7,7 +7,8 @@ use crate::plan::id;
 use crate::types;
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
-use onrush_core::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
+use onrush_core::ids::{BookingId, ClaimId, PayerId, PaymentId, PlaceId, UserId};
+use onrush_core::payers::PayerBy;
 use onrush_core::question::{BookingOf, BookingsOf, ClaimOf, PlaceOf, Query};
 use onrush_core::view::{PlaceState, Reply};
 use onrush_core::{Command, Refusal, Time};
@@ -47,6 +48,8 @@ pub(crate) struct Buyer {
     chance: Chance,
     /// What is drawn about ticket types.
     types: Chance,
+    /// What is drawn about payers.
+    payers: Chance,
     manner: Manner,
     place: Option<PlaceId>,
     is_in: bool,
@@ -76,6 +79,7 @@ impl Buyer {
             user,
             chance,
             types: Chance::of(seed, "types", u64::from(number) + 1),
+            payers: Chance::of(seed, "payers", u64::from(number)),
             manner,
             place: None,
             is_in: false,
@@ -145,7 +149,7 @@ impl Buyer {
     fn command(&mut self, floor: &Floor) -> Command {
         if !self.bookings.is_empty() && self.chance.percent(75) {
             let index = self.chance.below(self.bookings.len() as u32) as usize;
-            if let Some(command) = self.go_on(index) {
+            if let Some(command) = self.name_payer(floor, index).or_else(|| self.go_on(index)) {
                 return command;
             }
         }
@@ -238,6 +242,19 @@ impl Buyer {
             *types = types::named(&mut self.types, floor, order.beside(), best);
         }
         Some(other)
+    }
+
+    /// Says who pays for a booking, where payers have limits: often the buyer, often somebody else too.
+    fn name_payer(&mut self, floor: &Floor, index: usize) -> Option<Command> {
+        let limits = floor.settings.max_per_email.or(floor.settings.max_per_card);
+        if limits.is_none() || !self.payers.percent(35) {
+            return None;
+        }
+        let who = if self.payers.percent(50) { self.number } else { self.payers.below(4) };
+        let payer = PayerId::from_u128(u128::from(who) << 96 | 7);
+        let by = *self.payers.pick(&PayerBy::ALL);
+        let (booking, user) = (self.bookings[index].booking.clone(), self.user.clone());
+        Some(Command::NamePayer { booking, user, by, payer })
     }
 
     /// The next thing to do about a booking, if there is any.
@@ -386,6 +403,7 @@ impl Buyer {
                 let gone = match command {
                     Command::Extend { booking, .. }
                     | Command::Release { booking, .. }
+                    | Command::NamePayer { booking, .. }
                     | Command::BeginPayment { booking, .. }
                     | Command::FailPayment { booking, .. }
                     | Command::Confirm { booking, .. } => booking,

@@ -170,6 +170,12 @@ pub fn settings(chance: &mut Chance) -> Settings {
         ],
         _ => Vec::new(),
     };
+    (it.max_per_email, it.max_per_card) = match drawn % 5 {
+        0 => (Some(2), None),
+        1 => (Some(4), Some(3)),
+        2 => (None, Some(1)),
+        _ => (None, None),
+    };
     it
 }
 

@@ -1,5 +1,6 @@
 //! Bugs that are planted to see the judges find them: in the rules, the journal and the recovery.
 
+mod payers;
 mod types;
 
 use onrush_core::best::BestOrder;
@@ -10,6 +11,7 @@ use onrush_core::event::{Changes, Decision};
 use onrush_core::hold::{HoldState, HoldTerms};
 use onrush_core::ids::SeatId;
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::payers::NamedPayers;
 use onrush_core::question::{BookingOf, ChannelsNow, Query, View};
 use onrush_core::settings::{Settings, SingleSeats};
 use onrush_core::snapshot::SnapshotRow;
@@ -45,6 +47,12 @@ bugs! {
     LimitIsIgnored = "nobody minds the limit of units per person",
     /// Rules.
     LimitsOfPartsAreIgnored = "nobody minds the limits of pools, categories and types",
+    /// Rules.
+    LimitsOfPayersAreIgnored = "an e-mail address and a card may pay for any number",
+    /// Rules.
+    PayersKeepWhatEnded = "what a payer gave back or lost counts for their limit all the same",
+    /// Rules.
+    LateMoneyHasNoPayer = "late money buys whatever its payer has by then",
     /// Rules.
     ExpiredHoldIsConfirmed = "a hold is confirmed a while after its deadline",
     /// Rules.
@@ -156,6 +164,8 @@ bugs! {
     /// Recovery.
     SnapshotForgetsTypes = "a snapshot has no ticket types",
     /// Recovery.
+    SnapshotForgetsPayers = "a snapshot does not know who pays",
+    /// Recovery.
     SnapshotForgetsLastSeen = "a snapshot has seen everybody just now",
 }
 
@@ -166,6 +176,7 @@ pub(crate) struct Planted {
     /// Seats that are said to be taken.
     stuck: BTreeSet<SeatId>,
     again: u64,
+    kept: payers::Kept,
 }
 
 impl Planted {
@@ -319,6 +330,14 @@ impl Planted {
             (Bug::TypesOfARetryAreIgnored, _, Err(Refusal::BookingMismatch)) => {
                 types::whatever_types(event, at, command)
             }
+            (Bug::PayersKeepWhatEnded, Command::NamePayer { .. }, Ok(decision)) => {
+                self.kept.with_them(event, at, command, decision)
+            }
+            (Bug::LateMoneyHasNoPayer, _, Err(Refusal::PayerLimitExceeded { .. }))
+                if matches!(command, Command::Confirm { .. }) =>
+            {
+                payers::of_nobody(event, at, command)
+            }
             (Bug::TicketWorksTwice, Command::CheckIn { booking, .. }, Err(refusal)) => {
                 if !matches!(refusal, Refusal::AlreadyCheckedIn { .. }) {
                     return Err(refusal);
@@ -420,6 +439,10 @@ impl Planted {
                 event.evolve(at, &removed.into());
             }
             (Bug::BanIsForgotten, Change::Visitor(VisitorChange::VisitorUnbanned { .. })) => {}
+            (Bug::PayersKeepWhatEnded, _) => {
+                self.kept.follow(event, at, change);
+                event.evolve(at, change);
+            }
             (Bug::PauseIsIgnored, Change::Sale(SaleChange::SalePaused)) => {}
             (Bug::HalfTheGap, Change::Sale(SaleChange::Resumed { gap_ms })) => {
                 event.evolve(at, &SaleChange::Resumed { gap_ms: gap_ms / 2 }.into());
@@ -461,6 +484,11 @@ impl Planted {
         match (self.bug, room) {
             (Some(Bug::LimitIsIgnored), _) => it.max_per_user = None,
             (Some(Bug::LimitsOfPartsAreIgnored), _) => it.limits.clear(),
+            (Some(Bug::LimitsOfPayersAreIgnored), _) => {
+                let many = |limit: Option<u32>| limit.map(|_| 1_000);
+                (it.max_per_email, it.max_per_card) =
+                    (many(it.max_per_email), many(it.max_per_card));
+            }
             (Some(Bug::SingleSeatsAreLeft), _) => it.single_seats = SingleSeats::Allow,
             (Some(Bug::FeesAreForgotten), _) => it.fees = Default::default(),
             (Some(Bug::OneExtensionMore), _) => it.extensions += 1,
@@ -501,6 +529,10 @@ impl Planted {
             | (Bug::SnapshotForgetsSessions, SnapshotRow::Session(_))
             | (Bug::SnapshotForgetsTypes, SnapshotRow::Types(_))
             | (Bug::SnapshotForgetsGone, SnapshotRow::Gone(_)) => None,
+            (Bug::SnapshotForgetsPayers, SnapshotRow::Hold(hold)) => {
+                hold.payers = NamedPayers::default();
+                Some(row)
+            }
             (Bug::SnapshotForgetsAttempts, SnapshotRow::Hold(hold)) => {
                 hold.payments = 0;
                 Some(row)

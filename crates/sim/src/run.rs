@@ -327,6 +327,9 @@ fn for_user(command: Command, other: UserId) -> Command {
         }
         Command::Extend { booking, .. } => Command::Extend { booking, user: other },
         Command::Release { booking, .. } => Command::Release { booking, user: other },
+        Command::NamePayer { booking, by, payer, .. } => {
+            Command::NamePayer { booking, by, payer, user: other }
+        }
         Command::BeginPayment { booking, payment, .. } => {
             Command::BeginPayment { booking, payment, user: other }
         }

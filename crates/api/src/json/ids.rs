@@ -2,8 +2,9 @@
 
 use onrush_core::limits::{
     MAX_BEST_QUANTITY, MAX_DURATION_MS, MAX_EVENT_ID_BYTES, MAX_ID_BYTES, MAX_LINES_PER_HOLD,
-    MAX_PLACES_PER_USER, MAX_POOL_CAPACITY, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_ROOM_CAPACITY,
-    MAX_SEAT_RANK, MAX_TAX_NAME_CHARS, MAX_TEXT_CHARS, MAX_UNITS_PER_HOLD, MAX_UNITS_PER_VISITOR,
+    MAX_PER_PAYER, MAX_PLACES_PER_USER, MAX_POOL_CAPACITY, MAX_PRICE_MINOR, MAX_QUEUE_SIZE,
+    MAX_ROOM_CAPACITY, MAX_SEAT_RANK, MAX_TAX_NAME_CHARS, MAX_TEXT_CHARS, MAX_UNITS_PER_HOLD,
+    MAX_UNITS_PER_VISITOR,
 };
 use serde_json::json;
 use utoipa::openapi::schema::{
@@ -153,6 +154,10 @@ number!(
 number!(
     /// A limit of at least 1 and at most 255.
     SmallLimitNumber, 1, u8::MAX
+);
+number!(
+    /// Units that one payer may have.
+    PayerLimitNumber, 1, MAX_PER_PAYER
 );
 number!(
     /// A number of times.

@@ -162,7 +162,9 @@ impl Channel {
                 BookingChange::ConfirmedCancelled { booking, reason: _, refund_minor: _ } => {
                     self.hold_ended(booking, "cancelled");
                 }
-                BookingChange::LatePaymentFailed { .. } | BookingChange::CheckedIn { .. } => {}
+                BookingChange::PayerNamed { .. }
+                | BookingChange::LatePaymentFailed { .. }
+                | BookingChange::CheckedIn { .. } => {}
             },
             Change::Claim(_) => {}
         }

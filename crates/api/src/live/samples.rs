@@ -360,6 +360,7 @@ impl Looked {
                     counts.payments_failed += 1;
                 }
                 BookingChange::CheckedIn { .. } => counts.checked_in += 1,
+                BookingChange::PayerNamed { .. } => {}
             },
             Change::Setup(_) | Change::Sale(_) | Change::Visitor(_) | Change::Claim(_) => {}
         }

@@ -14,6 +14,7 @@ pub mod keys;
 pub mod link;
 pub mod names;
 pub mod pass;
+pub mod payers;
 pub mod session;
 pub mod shop;
 pub mod ticket;

@@ -138,7 +138,9 @@ pub(super) fn of_s3<'a>(entry: &'a FeedEntry, change: &'a Change) -> Option<Cont
             | BookingChange::LatePaymentFailed { booking, payment, why } => {
                 Some(Contract::Of(booking, About::Failed(payment, why)))
             }
-            BookingChange::ConfirmedCancelled { .. } | BookingChange::CheckedIn { .. } => None,
+            BookingChange::PayerNamed { .. }
+            | BookingChange::ConfirmedCancelled { .. }
+            | BookingChange::CheckedIn { .. } => None,
         },
         Change::Setup(_)
         | Change::Sale(_)

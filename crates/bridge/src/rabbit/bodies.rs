@@ -156,7 +156,8 @@ pub(super) fn drafts(entry: &FeedEntry) -> Vec<Draft> {
                 | BookingChange::PaymentFailed { booking, payment: _, why: _, until } => {
                     deadline(whose(booking), until);
                 }
-                BookingChange::LatePaymentFailed { .. }
+                BookingChange::PayerNamed { .. }
+                | BookingChange::LatePaymentFailed { .. }
                 | BookingChange::HoldConfirmed { .. }
                 | BookingChange::HoldConfirmedLate { .. }
                 | BookingChange::ConfirmedCancelled { .. }
@@ -200,7 +201,8 @@ fn by_payment(change: &Change) -> Option<FreedBy> {
         BookingChange::PaymentFailed { .. } | BookingChange::LatePaymentFailed { .. } => {
             Some(FreedBy::PaymentFailure)
         }
-        BookingChange::PaymentBegun { .. }
+        BookingChange::PayerNamed { .. }
+        | BookingChange::PaymentBegun { .. }
         | BookingChange::ConfirmedCancelled { .. }
         | BookingChange::CheckedIn { .. } => None,
     }

@@ -169,6 +169,7 @@ impl Event {
                 self.check_free_again(&hold.terms)?;
                 self.check_user_limit(user, hold.terms.lines.units())?;
                 self.check_limits(user, &hold.terms.lines, hold.terms.types.as_deref())?;
+                self.check_payers(booking)?;
                 return Ok(Self::confirmed_late(at, hold, running, Changes::new()));
             }
             HoldState::Expired { .. } => return Err(Refusal::HoldExpired),

@@ -199,7 +199,7 @@ impl Event {
                     matches!(self.bookings[idx].state, HoldState::Held { .. }),
                     "only a hold is extended"
                 );
-                self.bookings.set_state(idx, HoldState::Held { until: *until });
+                self.set_state(idx, HoldState::Held { until: *until });
                 self.bookings.count_extension(idx);
             }
             HoldChange::HoldReleased { booking } => {
@@ -227,13 +227,20 @@ impl Event {
 
     fn evolve_booking(&mut self, at: Time, change: &BookingChange) {
         match change {
+            BookingChange::PayerNamed { booking, by, payer } => {
+                let idx = self.bookings.find(booking);
+                let hold = &self.bookings[idx];
+                assert!(!hold.state.has_ended(), "what has ended is not paid for");
+                let units = if hold.state.has_units() { hold.terms.lines.units() } else { 0 };
+                self.payers.name(idx, units, *by, *payer);
+            }
             BookingChange::PaymentBegun { booking, payment, until } => {
                 let idx = self.bookings.find(booking);
                 let HoldState::Held { until: before } = self.bookings[idx].state else {
                     panic!("only a hold is paid for");
                 };
                 let payment = payment.clone();
-                self.bookings.set_state(idx, HoldState::Paying { until: *until, before, payment });
+                self.set_state(idx, HoldState::Paying { until: *until, before, payment });
                 self.bookings.count_payment(idx);
             }
             BookingChange::PaymentFailed { booking, payment, why: _, until } => {
@@ -241,7 +248,7 @@ impl Event {
                 let running = matches!(&self.bookings[idx].state,
                     HoldState::Paying { payment: running, .. } if running == payment);
                 assert!(running, "only the payment that runs fails");
-                self.bookings.set_state(idx, HoldState::Held { until: *until });
+                self.set_state(idx, HoldState::Held { until: *until });
             }
             BookingChange::LatePaymentFailed { booking, payment, why: _ } => {
                 let idx = self.bookings.find(booking);
@@ -251,7 +258,7 @@ impl Event {
                 };
                 assert_eq!(running, payment, "only the payment that runs fails");
                 let state = HoldState::Expired { at: *at, payment: None };
-                self.bookings.set_state(idx, state);
+                self.set_state(idx, state);
             }
             BookingChange::HoldConfirmed { booking, payment } => {
                 let payment = payment.clone();
@@ -273,6 +280,20 @@ impl Event {
                 self.bookings.check_in(idx, CheckIn { ticket: *ticket, at });
             }
         }
+    }
+
+    /// Gives a booking another state. Its payers have its units as long as it does, and are forgotten
+    /// with its end.
+    fn set_state(&mut self, idx: Idx, state: HoldState) {
+        if self.payers.has_any() {
+            let hold = &self.bookings[idx];
+            let (units, has) = (hold.terms.lines.units(), [&hold.state, &state]);
+            self.payers.count(idx, units, has.map(HoldState::has_units));
+            if state.has_ended() {
+                self.payers.forget(idx);
+            }
+        }
+        self.bookings.set_state(idx, state);
     }
 
     fn evolve_claim(&mut self, at: Time, change: &ClaimChange) {
@@ -405,7 +426,7 @@ impl Event {
             self.give_back_to_channels(&terms);
             self.give_back_units(user, terms.lines.units());
         }
-        self.bookings.set_state(idx, state);
+        self.set_state(idx, state);
         if let Some(session) = self.users[user].session {
             self.room.sessions.count_holds(session, -1);
         }
@@ -425,7 +446,7 @@ impl Event {
         self.sell(&terms.lines, idx);
         self.users[user].units += terms.lines.units();
         let state = HoldState::Confirmed { at, payment: Some(payment.clone()) };
-        self.bookings.set_state(idx, state);
+        self.set_state(idx, state);
     }
 
     fn cancel_confirmed(&mut self, booking: &BookingId, cancelled: HoldState) {
@@ -439,7 +460,7 @@ impl Event {
         self.turn(&terms.lines, Pool::cancel, [SeatState::Sold(idx), SeatState::Free]);
         self.give_back_to_channels(&terms);
         self.give_back_units(user, terms.lines.units());
-        self.bookings.set_state(idx, cancelled);
+        self.set_state(idx, cancelled);
     }
 
     fn give_back_units(&mut self, user: Idx, units: u32) {

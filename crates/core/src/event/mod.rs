@@ -6,6 +6,7 @@ mod decide_claim;
 mod decide_limits;
 mod decide_money;
 mod decide_organiser;
+mod decide_payer;
 mod decide_removal;
 mod decide_types;
 mod decide_visitor;
@@ -22,6 +23,7 @@ use crate::channels::Channels;
 use crate::claims::Claims;
 use crate::command::Command;
 use crate::ids::{BookingId, EventId, UserId};
+use crate::payers::Payers;
 use crate::phase::Phase;
 use crate::prices::Prices;
 use crate::refusal::Refusal;
@@ -86,6 +88,7 @@ pub struct Event {
     pub(crate) types: TicketTypes,
     pub(crate) channels: Channels,
     pub(crate) bookings: Bookings,
+    pub(crate) payers: Payers,
     pub(crate) claims: Claims,
     pub(crate) bans: Bans,
 }
@@ -108,6 +111,7 @@ impl Event {
             types: TicketTypes::default(),
             channels: Channels::default(),
             bookings: Bookings::default(),
+            payers: Payers::default(),
             claims: Claims::default(),
             bans: Bans::default(),
         }
@@ -173,6 +177,9 @@ impl Event {
             }
             Command::Extend { booking, user } => self.decide_extend(at, settings, booking, user),
             Command::Release { booking, user } => self.decide_release(at, booking, user),
+            Command::NamePayer { booking, user, by, payer } => {
+                self.decide_name_payer(at, settings, booking, user, *by, *payer)
+            }
             Command::BeginPayment { booking, user, payment } => {
                 self.decide_begin_payment(at, settings, booking, user, payment)
             }

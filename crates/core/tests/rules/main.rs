@@ -12,6 +12,7 @@ mod limits;
 mod mixed_bookings;
 mod money;
 mod organiser;
+mod payers;
 mod prices;
 mod properties;
 mod refunds;

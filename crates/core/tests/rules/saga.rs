@@ -4,24 +4,31 @@ use onrush_core::saga::{Illegal, Outcome, Position, Stage, Step, Todo, advance, 
 use std::collections::BTreeSet;
 
 use Outcome::{
-    Acknowledged, Cancelled, CancelledUnrefunded, ConfirmRefused, Held, HoldConfirmed, HoldGone,
-    HoldKept, MoneyReturned, MoneyTaken, NotHeld, PaymentClosed, PaymentOpen, PaymentUnwanted,
-    PaymentWanted,
+    Acknowledged, Cancelled, CancelledUnrefunded, CardNamed, ConfirmRefused, Held, HoldConfirmed,
+    HoldGone, HoldKept, MoneyAuthorised, MoneyReturned, MoneyTaken, NotHeld, PaymentClosed,
+    PaymentOpen, PaymentUnwanted, PaymentWanted,
 };
-use Stage::{Captured, Closed, Closing, Creating, Open, Refunded, Refunding, Returned, Void};
+use Stage::{
+    Authorised, Captured, Capturing, Closed, Closing, Creating, Open, Refunded, Refunding,
+    Returned, Void,
+};
 use Step::{Compensating, Confirmed, Failed, PaymentOk, PaymentSent, ReserveOk, ReserveSent};
 
 const STEPS: [Step; 7] =
     [ReserveSent, ReserveOk, PaymentSent, PaymentOk, Confirmed, Compensating, Failed];
 
-const STAGES: [Stage; 9] =
-    [Creating, Open, Closing, Closed, Void, Captured, Refunding, Returned, Refunded];
+const STAGES: [Stage; 11] = [
+    Creating, Open, Authorised, Capturing, Closing, Closed, Void, Captured, Refunding, Returned,
+    Refunded,
+];
 
-const OUTCOMES: [Outcome; 15] = [
+const OUTCOMES: [Outcome; 17] = [
     Held,
     NotHeld,
     PaymentWanted,
     PaymentOpen,
+    MoneyAuthorised,
+    CardNamed,
     PaymentUnwanted,
     PaymentClosed,
     MoneyTaken,
@@ -46,7 +53,7 @@ struct Row {
 }
 
 /// Every place a saga can get to. What is not in a row is illegal there.
-const TABLE: [Row; 17] = [
+const TABLE: [Row; 19] = [
     Row {
         at: (ReserveSent, None),
         todo: Todo::AskHold,
@@ -75,13 +82,14 @@ const TABLE: [Row; 17] = [
             (PaymentWanted, (PaymentSent, Some(Creating))),
             (HoldConfirmed, (Confirmed, Some(Void))),
         ],
-        stays: &[Held, PaymentOpen, PaymentUnwanted, PaymentClosed, HoldKept],
+        stays: &[Held, PaymentOpen, MoneyAuthorised, PaymentUnwanted, PaymentClosed, HoldKept],
     },
     Row {
         at: (PaymentSent, Some(Creating)),
         todo: Todo::Create,
         moves: &[
             (PaymentOpen, (PaymentSent, Some(Open))),
+            (MoneyAuthorised, (PaymentSent, Some(Authorised))),
             (PaymentUnwanted, (PaymentSent, Some(Closing))),
             (PaymentClosed, (PaymentSent, Some(Closed))),
             (MoneyTaken, (PaymentOk, Some(Captured))),
@@ -92,11 +100,34 @@ const TABLE: [Row; 17] = [
         at: (PaymentSent, Some(Open)),
         todo: Todo::Watch,
         moves: &[
+            (MoneyAuthorised, (PaymentSent, Some(Authorised))),
             (PaymentUnwanted, (PaymentSent, Some(Closing))),
             (PaymentClosed, (PaymentSent, Some(Closed))),
             (MoneyTaken, (PaymentOk, Some(Captured))),
         ],
         stays: &[PaymentWanted, PaymentOpen],
+    },
+    Row {
+        at: (PaymentSent, Some(Authorised)),
+        todo: Todo::NameCard,
+        moves: &[
+            (CardNamed, (PaymentSent, Some(Capturing))),
+            (PaymentUnwanted, (PaymentSent, Some(Closing))),
+            (PaymentClosed, (PaymentSent, Some(Closed))),
+            // Somebody took it at the gateway's own desk.
+            (MoneyTaken, (PaymentOk, Some(Captured))),
+        ],
+        stays: &[PaymentWanted, PaymentOpen, MoneyAuthorised],
+    },
+    Row {
+        at: (PaymentSent, Some(Capturing)),
+        todo: Todo::Capture,
+        moves: &[
+            (PaymentUnwanted, (PaymentSent, Some(Closing))),
+            (PaymentClosed, (PaymentSent, Some(Closed))),
+            (MoneyTaken, (PaymentOk, Some(Captured))),
+        ],
+        stays: &[PaymentWanted, PaymentOpen, MoneyAuthorised, CardNamed],
     },
     Row {
         at: (PaymentSent, Some(Closing)),
@@ -105,7 +136,7 @@ const TABLE: [Row; 17] = [
             (PaymentClosed, (PaymentSent, Some(Closed))),
             (MoneyTaken, (PaymentOk, Some(Captured))),
         ],
-        stays: &[PaymentWanted, PaymentOpen, PaymentUnwanted],
+        stays: &[PaymentWanted, PaymentOpen, MoneyAuthorised, PaymentUnwanted],
     },
     Row {
         at: (PaymentSent, Some(Closed)),
@@ -116,7 +147,7 @@ const TABLE: [Row; 17] = [
             (HoldKept, (ReserveOk, Some(Void))),
             (HoldGone, (Failed, Some(Void))),
         ],
-        stays: &[PaymentOpen, PaymentUnwanted, PaymentClosed],
+        stays: &[PaymentOpen, MoneyAuthorised, PaymentUnwanted, PaymentClosed],
     },
     Row {
         at: (PaymentOk, Some(Captured)),
@@ -125,7 +156,7 @@ const TABLE: [Row; 17] = [
             (HoldConfirmed, (Confirmed, Some(Captured))),
             (ConfirmRefused, (Compensating, Some(Refunding))),
         ],
-        stays: &[PaymentOpen, PaymentUnwanted, MoneyTaken],
+        stays: &[PaymentOpen, MoneyAuthorised, PaymentUnwanted, MoneyTaken],
     },
     Row {
         at: (Confirmed, None),
@@ -145,7 +176,7 @@ const TABLE: [Row; 17] = [
             (Cancelled, (Failed, Some(Void))),
             (CancelledUnrefunded, (Failed, Some(Void))),
         ],
-        stays: &[Held, HoldConfirmed, PaymentOpen, PaymentUnwanted, PaymentClosed],
+        stays: &[Held, HoldConfirmed, PaymentOpen, MoneyAuthorised, PaymentUnwanted, PaymentClosed],
     },
     Row {
         at: (Confirmed, Some(Captured)),
@@ -154,13 +185,20 @@ const TABLE: [Row; 17] = [
             (Cancelled, (Compensating, Some(Refunding))),
             (CancelledUnrefunded, (Failed, Some(Captured))),
         ],
-        stays: &[Held, HoldConfirmed, PaymentOpen, PaymentUnwanted, MoneyTaken],
+        stays: &[Held, HoldConfirmed, PaymentOpen, MoneyAuthorised, PaymentUnwanted, MoneyTaken],
     },
     Row {
         at: (Compensating, Some(Refunding)),
         todo: Todo::Refund,
         moves: &[(MoneyReturned, (Compensating, Some(Returned)))],
-        stays: &[PaymentOpen, PaymentUnwanted, MoneyTaken, ConfirmRefused, Cancelled],
+        stays: &[
+            PaymentOpen,
+            MoneyAuthorised,
+            PaymentUnwanted,
+            MoneyTaken,
+            ConfirmRefused,
+            Cancelled,
+        ],
     },
     Row {
         at: (Compensating, Some(Returned)),
@@ -168,6 +206,7 @@ const TABLE: [Row; 17] = [
         moves: &[(Acknowledged, (Failed, Some(Refunded)))],
         stays: &[
             PaymentOpen,
+            MoneyAuthorised,
             PaymentUnwanted,
             MoneyTaken,
             ConfirmRefused,
@@ -189,6 +228,7 @@ const TABLE: [Row; 17] = [
             NotHeld,
             HoldGone,
             PaymentOpen,
+            MoneyAuthorised,
             PaymentUnwanted,
             PaymentClosed,
             Cancelled,
@@ -199,7 +239,14 @@ const TABLE: [Row; 17] = [
         at: (Failed, Some(Captured)),
         todo: Todo::Rest,
         moves: &[],
-        stays: &[NotHeld, PaymentOpen, PaymentUnwanted, MoneyTaken, CancelledUnrefunded],
+        stays: &[
+            NotHeld,
+            PaymentOpen,
+            MoneyAuthorised,
+            PaymentUnwanted,
+            MoneyTaken,
+            CancelledUnrefunded,
+        ],
     },
     Row {
         at: (Failed, Some(Refunded)),
@@ -208,6 +255,7 @@ const TABLE: [Row; 17] = [
         stays: &[
             NotHeld,
             PaymentOpen,
+            MoneyAuthorised,
             PaymentUnwanted,
             MoneyTaken,
             ConfirmRefused,
@@ -284,7 +332,7 @@ fn an_outcome_that_is_told_twice_changes_nothing_the_second_time() {
 fn what_the_gateway_said_may_be_told_again_at_any_later_place() {
     // Messages come late and in any order: whatever may be told of a payment before its end may be
     // told after it.
-    let told = [PaymentOpen, PaymentUnwanted];
+    let told = [PaymentOpen, MoneyAuthorised, PaymentUnwanted];
     for at in reachable().into_iter().filter(|(_, stage)| stage.is_some()) {
         for outcome in told {
             let then = advance(position(at), outcome);
@@ -319,8 +367,10 @@ fn what_is_to_be_done_leads_on() {
             // What else the engine may say depends on the step, and the table has it.
             Todo::AskHold => &[HoldConfirmed],
             Todo::Watch | Todo::Create => {
-                &[PaymentOpen, PaymentUnwanted, PaymentClosed, MoneyTaken]
+                &[PaymentOpen, MoneyAuthorised, PaymentUnwanted, PaymentClosed, MoneyTaken]
             }
+            Todo::NameCard => &[CardNamed, PaymentUnwanted, PaymentClosed, MoneyTaken],
+            Todo::Capture => &[PaymentUnwanted, PaymentClosed, MoneyTaken],
             Todo::Cancel => &[PaymentClosed, MoneyTaken],
             Todo::TellFailed => &[HoldKept, HoldGone],
             Todo::Confirm => &[HoldConfirmed, ConfirmRefused],
@@ -331,6 +381,19 @@ fn what_is_to_be_done_leads_on() {
     for at in reachable() {
         for outcome in may_come(todo(position(at))) {
             assert!(advance(position(at), *outcome).is_ok(), "{outcome:?} at {at:?}");
+        }
+    }
+}
+
+#[test]
+fn money_that_is_set_aside_is_taken_only_once_the_card_was_looked_at() {
+    for at in reachable() {
+        assert_eq!(todo(position(at)) == Todo::Capture, at.1 == Some(Capturing), "at {at:?}");
+        for outcome in OUTCOMES {
+            let Ok(then) = advance(position(at), outcome) else { continue };
+            if then.stage == Some(Capturing) && then != position(at) {
+                assert_eq!((at.1, outcome), (Some(Authorised), CardNamed));
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::rules::{Asked, Refunded, Rules, Standing, Who};
 use crate::world::{AtGateway, Fault, Thought, World};
-use onrush_core::saga::{Outcome, Step, Todo, todo};
+use onrush_core::saga::{Outcome, Stage, Step, Todo, todo};
 
 impl World {
     /// Does what is to be done, and has in memory what came of it.
@@ -14,6 +14,9 @@ impl World {
             Todo::Rest => return,
             Todo::AskHold => self.ask_hold(rules),
             Todo::Watch => {
+                if fault == Some(Fault::CapturesWithoutLooking) {
+                    self.capture(payment());
+                }
                 let outcome = if self.hold_waits(rules, payment()) {
                     standing_outcome(self.gateway[usize::from(payment())])
                 } else {
@@ -25,6 +28,14 @@ impl World {
                 (standing_outcome(self.create(payment())), present)
             }
             Todo::Create => (Outcome::PaymentUnwanted, present),
+            Todo::NameCard => (self.name_card(rules, payment(), true), present),
+            Todo::Capture if self.hold_waits(rules, payment()) => {
+                (standing_outcome(self.capture(payment())), present)
+            }
+            Todo::Capture => (Outcome::PaymentUnwanted, present),
+            Todo::Cancel if fault == Some(Fault::LeavesMoneySetAside) && self.later => {
+                (Outcome::PaymentClosed, present)
+            }
             Todo::Cancel => match self.cancel(payment(), fault) {
                 AtGateway::Captured if fault != Some(Fault::CancelIsFinal) => {
                     (Outcome::MoneyTaken, present)
@@ -67,6 +78,36 @@ impl World {
         let outcome = standing_outcome(self.create(present));
         let (read, payment) = (self.row, Some(present));
         self.thought = Some(Thought { read, payment, outcome, stale: false, again: false });
+    }
+
+    /// Takes what was set aside for a hold that ran out after the driver had looked at it.
+    pub(crate) fn capture_in_vain(&mut self) {
+        let present = self.row.present.expect("money is to be taken");
+        let outcome = standing_outcome(self.capture(present));
+        let (read, payment) = (self.row, Some(present));
+        self.thought = Some(Thought { read, payment, outcome, stale: false, again: false });
+    }
+
+    /// The engine says that the card may not pay.
+    pub(crate) fn refuse_card(&mut self, rules: &Rules) {
+        let present = self.row.present.expect("a card is to be named");
+        let outcome = self.name_card(rules, present, false);
+        let (read, payment) = (self.row, Some(present));
+        self.thought = Some(Thought { read, payment, outcome, stale: false, again: false });
+    }
+
+    fn name_card(&mut self, rules: &Rules, payment: u8, may_pay: bool) -> Outcome {
+        if !self.hold_waits(rules, payment) {
+            return Outcome::PaymentUnwanted;
+        }
+        match self.gateway[usize::from(payment)] {
+            AtGateway::Authorised if may_pay => {
+                self.named[usize::from(payment)] = true;
+                Outcome::CardNamed
+            }
+            AtGateway::Authorised => Outcome::PaymentUnwanted,
+            elsewhere => standing_outcome(elsewhere),
+        }
     }
 
     fn ask_hold(&self, rules: &Rules) -> (Outcome, Option<u8>) {
@@ -120,12 +161,22 @@ impl World {
         *at
     }
 
+    /// The gateway takes what is set aside, and nothing else.
+    pub(crate) fn capture(&mut self, payment: u8) -> AtGateway {
+        let nth = usize::from(payment);
+        if self.gateway[nth] == AtGateway::Authorised {
+            self.gateway[nth] = AtGateway::Captured;
+            self.captured[nth] += 1;
+        }
+        self.gateway[nth]
+    }
+
     /// The gateway cancels a payment, unless money was taken.
     pub(crate) fn cancel(&mut self, payment: u8, fault: Option<Fault>) -> AtGateway {
         let at = &mut self.gateway[usize::from(payment)];
         match *at {
             AtGateway::Unheard if fault == Some(Fault::CancelForgetsTheUnheardOf) => {}
-            AtGateway::Unheard | AtGateway::Open | AtGateway::Declined => {
+            AtGateway::Unheard | AtGateway::Open | AtGateway::Authorised | AtGateway::Declined => {
                 *at = AtGateway::Cancelled;
             }
             AtGateway::Cancelled | AtGateway::Captured => {}
@@ -158,6 +209,12 @@ impl World {
     /// A webhook came: what it says is written down if it is about the present payment.
     pub(crate) fn hear(&mut self, payment: u8, outcome: Outcome) {
         if self.row.present == Some(payment) {
+            // A decline may be older than what is set aside, so the gateway is asked instead.
+            if self.later && outcome == Outcome::PaymentUnwanted {
+                self.wake |=
+                    matches!(self.row.position().stage, Some(Stage::Creating | Stage::Open));
+                return;
+            }
             let wake = self.wake;
             self.write(outcome, Some(payment));
             // A message that says nothing new does not put off what is due.
@@ -170,6 +227,7 @@ fn standing_outcome(at: AtGateway) -> Outcome {
     match at {
         AtGateway::Unheard => panic!("a payment that was created is known"),
         AtGateway::Open => Outcome::PaymentOpen,
+        AtGateway::Authorised => Outcome::MoneyAuthorised,
         AtGateway::Declined => Outcome::PaymentUnwanted,
         AtGateway::Cancelled => Outcome::PaymentClosed,
         AtGateway::Captured => Outcome::MoneyTaken,

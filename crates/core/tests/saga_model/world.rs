@@ -31,6 +31,10 @@ pub(crate) enum Fault {
     /// A driver that comes to tell of a payment's end, and finds that the next one runs, does not
     /// know what to do.
     NextPaymentIsTrouble,
+    /// Money that is set aside is taken before anybody looked at the card.
+    CapturesWithoutLooking,
+    /// A payment that is not wanted counts as closed, and the gateway is not told.
+    LeavesMoneySetAside,
 }
 
 /// Where a payment stands at the gateway.
@@ -38,6 +42,8 @@ pub(crate) enum Fault {
 pub(crate) enum AtGateway {
     Unheard,
     Open,
+    /// Money is set aside.
+    Authorised,
     Declined,
     Cancelled,
     Captured,
@@ -85,6 +91,7 @@ pub(crate) struct Thought {
 /// What is under way between the gateway and us for one payment, beside the news of its money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Wire {
+    pub(crate) authorised: bool,
     pub(crate) declined: bool,
     pub(crate) cancelled: bool,
     /// A request to create the payment that the gateway has not got yet.
@@ -118,6 +125,8 @@ pub(crate) struct World {
     pub(crate) gateway: [AtGateway; 2],
     pub(crate) wire: [Wire; 2],
     pub(crate) on_decline: DeclineThen,
+    /// Money is set aside first.
+    pub(crate) later: bool,
     /// What people do once.
     pub(crate) reserved: bool,
     pub(crate) competed: bool,
@@ -125,6 +134,8 @@ pub(crate) struct World {
     pub(crate) left: Mishaps,
 
     // What really happened; nobody in the model looks at it.
+    /// The engine let the card pay.
+    pub(crate) named: [bool; 2],
     pub(crate) captured: [u8; 2],
     pub(crate) refunded: [u8; 2],
     pub(crate) confirmed: u8,
@@ -138,7 +149,7 @@ pub(crate) struct World {
 
 impl World {
     /// The buyer has asked for the seat, and the ledger says so.
-    pub(crate) fn new(on_decline: DeclineThen, left: Mishaps) -> Self {
+    pub(crate) fn new(on_decline: DeclineThen, later: bool, left: Mishaps) -> Self {
         Self {
             engine: 0,
             now_ms: 0,
@@ -151,10 +162,12 @@ impl World {
             gateway: [AtGateway::Unheard; 2],
             wire: [Wire::default(); 2],
             on_decline,
+            later,
             reserved: false,
             competed: false,
             cancelled: false,
             left,
+            named: [false; 2],
             captured: [0; 2],
             refunded: [0; 2],
             confirmed: 0,
@@ -181,7 +194,9 @@ impl World {
         let captured = self.captured[nth] > 0;
         let declined = wire.declined.then_some(Outcome::PaymentUnwanted);
         let cancelled = wire.cancelled.then_some(Outcome::PaymentClosed);
-        [captured.then_some(Outcome::MoneyTaken), declined, cancelled].into_iter().flatten()
+        let authorised = wire.authorised.then_some(Outcome::MoneyAuthorised);
+        let taken = captured.then_some(Outcome::MoneyTaken);
+        [taken, authorised, declined, cancelled].into_iter().flatten()
     }
 
     /// Whether the hold waits for this payment.
@@ -255,7 +270,8 @@ impl World {
             | Step::PaymentOk
             | Step::Compensating => false,
         };
-        owed_nothing && said_so
+        let set_free = self.gateway.iter().all(|at| *at != AtGateway::Authorised);
+        owed_nothing && said_so && set_free
     }
 
     /// Writes an outcome down, as of the row as it is now.

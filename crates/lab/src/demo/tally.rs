@@ -255,7 +255,8 @@ impl<'a> JournalTally<'a> {
                 self.tally.confirmed_minor -= refund_minor;
                 self.tally.bookings.remove(booking.as_str());
             }
-            BookingChange::PaymentBegun { .. }
+            BookingChange::PayerNamed { .. }
+            | BookingChange::PaymentBegun { .. }
             | BookingChange::PaymentFailed { .. }
             | BookingChange::LatePaymentFailed { .. }
             | BookingChange::CheckedIn { .. } => {}

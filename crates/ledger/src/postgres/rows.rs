@@ -8,7 +8,7 @@ use crate::action::Action;
 use crate::booking::{Booking, Buyer};
 use crate::delivery::{Delivered, Message};
 use crate::desk::{DeskEntry, DeskKind, DeskStatus, Settled};
-use crate::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
+use crate::money::{Capture, OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use crate::projection::CatalogueText;
 use crate::receipt::{Corrects, Document, Receipt, ReceiptNumber, Series};
 use crate::saga::{Saga, SagaNote};
@@ -73,6 +73,7 @@ struct PaymentColumns {
     amount_minor: i64,
     currency: Currency,
     stage: Stage,
+    capture: Capture,
     captured_minor: i64,
     why: Option<String>,
     flagged: bool,

@@ -209,15 +209,15 @@ async fn put_payments(
     execute(
         db,
         "INSERT INTO payments (booking_id, payment_id, gateway, reference, url, client_secret, \
-         amount_minor, currency, stage, captured_minor, why, flagged, on_decline, created_at, \
+         amount_minor, currency, stage, capture, captured_minor, why, flagged, on_decline, created_at, \
          updated_at) \
          SELECT booking_id, payment_id, gateway, reference, url, client_secret, amount_minor, \
-         currency, stage, captured_minor, why, flagged, on_decline, created_at, updated_at \
+         currency, stage, capture, captured_minor, why, flagged, on_decline, created_at, updated_at \
          FROM json_populate_recordset(NULL::payments, $1::text::json) \
          ON CONFLICT (booking_id, payment_id) DO UPDATE SET gateway = excluded.gateway, \
          reference = excluded.reference, url = excluded.url, \
          client_secret = excluded.client_secret, amount_minor = excluded.amount_minor, \
-         currency = excluded.currency, stage = excluded.stage, \
+         currency = excluded.currency, stage = excluded.stage, capture = excluded.capture, \
          captured_minor = excluded.captured_minor, why = excluded.why, flagged = excluded.flagged, \
          on_decline = excluded.on_decline, created_at = excluded.created_at, \
          updated_at = excluded.updated_at",

@@ -15,6 +15,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V9__types.sql"),
     include_str!("../../migrations/sqlite/V10__receipts.sql"),
     include_str!("../../migrations/sqlite/V11__keys.sql"),
+    include_str!("../../migrations/sqlite/V12__capture.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

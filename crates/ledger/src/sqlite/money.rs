@@ -14,7 +14,7 @@ use rusqlite::{Row, params};
 macro_rules! payment_columns {
     () => {
         "payment_id, booking_id, gateway, reference, url, client_secret, amount_minor, \
-         currency, stage, captured_minor, why, flagged, on_decline, created_at, updated_at"
+         currency, stage, capture, captured_minor, why, flagged, on_decline, created_at, updated_at"
     };
 }
 
@@ -37,6 +37,7 @@ fn read_payment(row: &Row<'_>) -> rusqlite::Result<Payment> {
         amount_minor: columns.take()?,
         currency: columns.parsed()?,
         stage: columns.word()?,
+        capture: columns.word()?,
         captured_minor: columns.take()?,
         why: columns.take()?,
         flagged: columns.take()?,
@@ -136,11 +137,12 @@ pub(super) fn put_payment(db: &Statements<'_>, payment: &Payment) -> rusqlite::R
         payment.on_decline.word(),
         payment.created_at.0,
         payment.updated_at.0,
+        payment.capture.word(),
     ];
     let known = db.execute(
         "UPDATE payments SET gateway = ?3, reference = ?4, url = ?5, client_secret = ?6, \
          amount_minor = ?7, currency = ?8, stage = ?9, captured_minor = ?10, why = ?11, \
-         flagged = ?12, on_decline = ?13, created_at = ?14, updated_at = ?15 \
+         flagged = ?12, on_decline = ?13, created_at = ?14, updated_at = ?15, capture = ?16 \
          WHERE booking_id = ?1 AND payment_id = ?2",
         columns,
     )?;
@@ -148,7 +150,8 @@ pub(super) fn put_payment(db: &Statements<'_>, payment: &Payment) -> rusqlite::R
         db.execute(
             "INSERT INTO payments (booking_id, payment_id, gateway, reference, url, client_secret, \
              amount_minor, currency, stage, captured_minor, why, flagged, on_decline, created_at, \
-             updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+             updated_at, capture) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+             ?15, ?16)",
             columns,
         )?;
     }

@@ -8,7 +8,7 @@ use onrush_core::saga::{Stage, Step};
 use onrush_core::types::{AskedTypes, HeldType, HeldTypes};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::delivery::Message;
-use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
+use onrush_ledger::money::{Capture, OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::projection::{Fact, Moved, Projection};
 use onrush_ledger::saga::{Saga, Transition};
 
@@ -92,6 +92,7 @@ pub(crate) fn payment(booking: &str, n: u32, stage: Stage, at: i64) -> Payment {
         amount_minor: 1_050,
         currency: "EUR".parse().expect("a currency"),
         stage,
+        capture: Capture::AtOnce,
         captured_minor: if stage == Stage::Captured { 1_050 } else { 0 },
         why: None,
         flagged: false,

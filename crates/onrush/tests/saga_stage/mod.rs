@@ -98,6 +98,8 @@ pub(crate) struct Stage {
 pub(crate) enum Holds {
     /// Longer than any story.
     Long,
+    /// As long, of an event that limits what one card may pay for.
+    OfCards,
     /// So short that waiting for their end is no burden, and long enough for a restart in between.
     Short,
 }
@@ -153,6 +155,9 @@ impl Stage {
         if holds == Holds::Short {
             event["hold_ttl_ms"] = json!(4_000);
             event["payment_window_ms"] = json!(1);
+        }
+        if holds == Holds::OfCards {
+            event["max_per_card"] = json!(1);
         }
         self.organise("POST", "/events", &event);
         let plan = json!({"name": "One", "size": {"width": 9, "height": 9},

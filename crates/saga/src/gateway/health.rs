@@ -168,8 +168,8 @@ impl Health {
             (State::Unknown | State::Ok, _) => None,
             (State::KeyRefused, "stripe") => Some(
                 "set stripe.secret_key to a key that Stripe accepts (a restricted one needs \
-                 PaymentIntents and Refunds, write) and start the server again; payments wait and \
-                 go on by themselves",
+                 PaymentIntents and Refunds, write, and Charges, read) and start the server again; \
+                 payments wait and go on by themselves",
             ),
             (State::KeyRefused, _) => Some(
                 "set sandbox.secret to what the sandbox was started with and start the server \
@@ -340,6 +340,10 @@ impl Gateway for Watched {
 
     fn status<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
         self.watch(self.gateway.status(order))
+    }
+
+    fn capture<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        self.watch(self.gateway.capture(order))
     }
 
     fn cancel<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {

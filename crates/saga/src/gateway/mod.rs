@@ -10,10 +10,14 @@ use onrush_base::signature::Unsigned;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
 use onrush_ledger::desk::{DeskKind, DeskStatus};
+use onrush_ledger::money::Capture;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use takes::Takes;
+
+/// The longest text that a gateway knows a card by, in bytes.
+const MAX_FINGERPRINT_BYTES: usize = 255;
 
 /// A future answer of a gateway.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, GatewayError>> + Send + 'a>>;
@@ -32,9 +36,13 @@ pub trait Gateway: Send + Sync + 'static {
     /// What became of a payment that may or may not have been created.
     fn status<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
 
-    /// Makes sure that no money will be taken any more, if none was. A payment that the gateway
-    /// never heard of counts as cancelled only if the gateway will not create it later because of
-    /// an earlier call that is still under way.
+    /// Takes the money that is set aside, or finds that it was taken before. Asked again, it takes
+    /// nothing twice. What is not set aside is not taken: the answer says where the payment stands.
+    fn capture<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
+
+    /// Makes sure that no money will be taken any more, if none was; what is set aside is set free. A
+    /// payment that the gateway never heard of counts as cancelled only if the gateway will not
+    /// create it later because of an earlier call that is still under way.
     fn cancel<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
 
     /// Gives money back, or finds the refund that was made under the same key before.
@@ -80,6 +88,8 @@ pub struct Order {
     pub amount_minor: i64,
     /// In which currency.
     pub currency: Currency,
+    /// When the money is to be taken.
+    pub capture: Capture,
     /// What the buyer reads.
     pub description: String,
     /// What the gateway calls it, if it said so before.
@@ -124,6 +134,15 @@ pub enum Standing {
         /// What the gateway calls it.
         reference: String,
     },
+    /// The card's bank has set the money aside, and none was taken. It is taken by `capture`, and
+    /// set free by `cancel`, or by the bank after some days.
+    Authorised {
+        /// What the gateway calls it.
+        reference: String,
+        /// What the gateway knows the card by; `None` if it knows it by nothing, or if a message
+        /// tells, which need not say.
+        card: Option<Fingerprint>,
+    },
     /// The buyer's attempt was declined. Money may still be taken, unless it is cancelled.
     Declined {
         /// What the gateway calls it.
@@ -145,6 +164,31 @@ pub enum Standing {
         /// In which currency.
         currency: Currency,
     },
+}
+
+/// What a gateway knows a card by: the same for each payment with that card, and never its number.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Fingerprint(String);
+
+impl Fingerprint {
+    /// The gateway's text; `None` if it is empty or longer than any of theirs.
+    #[must_use]
+    pub fn new(text: String) -> Option<Self> {
+        (1..=MAX_FINGERPRINT_BYTES).contains(&text.len()).then_some(Self(text))
+    }
+
+    /// The text, of which a keyed hash may be kept, and nothing else.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Cards are nobody's business in logs.
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(a card)")
+    }
 }
 
 /// Where a refund stands at the gateway.

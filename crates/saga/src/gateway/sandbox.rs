@@ -2,8 +2,8 @@
 
 use super::takes::Takes;
 use super::{
-    Answer, Away, DeskNews, Gateway, GatewayError, News, NotGenuine, Notice, Order, Ours,
-    RefundOrder, RefundStanding, Standing,
+    Answer, Away, DeskNews, Fingerprint, Gateway, GatewayError, News, NotGenuine, Notice, Order,
+    Ours, RefundOrder, RefundStanding, Standing,
 };
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
@@ -15,6 +15,7 @@ use onrush_base::signature;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
 use onrush_ledger::desk::{DeskKind, DeskStatus};
+use onrush_ledger::money::Capture;
 use onrush_sandbox::{PaymentView, SIGNATURE, Webhook};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,8 @@ struct CreateBody<'a> {
     description: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     return_url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture: Option<Capture>,
 }
 
 #[derive(Serialize)]
@@ -156,7 +159,7 @@ fn body(value: &impl Serialize) -> Bytes {
 }
 
 fn standing(view: Option<PaymentView>) -> Result<Standing, GatewayError> {
-    let Some(PaymentView { status, why, captured_minor, asked, .. }) = view else {
+    let Some(PaymentView { status, why, card, captured_minor, asked, .. }) = view else {
         return Ok(Standing::Unknown);
     };
     let why = why.unwrap_or_default();
@@ -167,6 +170,10 @@ fn standing(view: Option<PaymentView>) -> Result<Standing, GatewayError> {
             url: Some(asked.url),
             client_secret: None,
         }),
+        ("authorised", Some(asked)) => {
+            let card = card.and_then(Fingerprint::new);
+            Ok(Standing::Authorised { reference: asked.reference, card })
+        }
         ("declined", Some(asked)) => Ok(Standing::Declined { reference: asked.reference, why }),
         ("captured", Some(asked)) => Ok(Standing::Captured {
             reference: asked.reference,
@@ -198,6 +205,7 @@ impl Gateway for SandboxGateway {
                 currency: order.currency,
                 description: &order.description,
                 return_url: return_url.as_deref(),
+                capture: Some(order.capture).filter(|capture| *capture == Capture::Later),
             });
             let key = Some(order.payment.as_str());
             standing(self.payment(Method::POST, "/v1/payments", key, body).await?)
@@ -208,6 +216,15 @@ impl Gateway for SandboxGateway {
         Box::pin(async move {
             let path = format!("/v1/payments/{}", order.payment);
             standing(self.payment(Method::GET, &path, None, Bytes::new()).await?)
+        })
+    }
+
+    fn capture<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        Box::pin(async move {
+            let path = format!("/v1/payments/{}/capture", order.payment);
+            let key = format!("capture:{}", order.payment);
+            let view = self.payment(Method::POST, &path, Some(&key), Bytes::new()).await?;
+            standing(view)
         })
     }
 
@@ -301,6 +318,8 @@ impl Gateway for SandboxGateway {
         }
         let standing = match (kind.as_str(), told.refund) {
             ("payment.captured", None) => Standing::Captured { reference, amount_minor, currency },
+            // Which card it is, is asked for: what was only told decides nothing.
+            ("payment.authorised", None) => Standing::Authorised { reference, card: None },
             ("payment.declined", None) => Standing::Declined { reference, why },
             ("payment.cancelled", None) => Standing::Cancelled { why },
             ("refund.done", Some(refund)) => {
@@ -308,9 +327,11 @@ impl Gateway for SandboxGateway {
                 let news = News::Refund { payment, refund, standing };
                 return Ok(Notice { id, news: Some(news) });
             }
-            ("payment.captured" | "payment.declined" | "payment.cancelled" | "refund.done", _) => {
-                return Err(NotGenuine::Unreadable);
-            }
+            (
+                "payment.captured" | "payment.authorised" | "payment.declined"
+                | "payment.cancelled" | "refund.done",
+                _,
+            ) => return Err(NotGenuine::Unreadable),
             _ => return Ok(Notice { id, news: None }),
         };
         Ok(Notice { id, news: Some(News::Payment { payment, booking, standing }) })

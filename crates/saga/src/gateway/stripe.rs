@@ -1,5 +1,5 @@
 //! Stripe, by its PaymentIntents: the buyer's page confirms them with the client secret, and money
-//! is taken at once.
+//! is taken at once, or set aside and taken later.
 //!
 //! Only documented parameters are sent, so that any server that speaks this API will do. Keys are
 //! good for a day at least (<https://docs.stripe.com/api/idempotent_requests>): what is older is
@@ -7,12 +7,13 @@
 
 mod desk;
 pub mod money;
+mod webhook;
 mod wire;
 
 use super::takes::Takes;
 use super::{
-    Answer, Away, DeskNews, Gateway, GatewayError, News, NotGenuine, Notice, Order, Ours,
-    RefundOrder, RefundStanding, Standing,
+    Answer, Away, DeskNews, Gateway, GatewayError, NotGenuine, Notice, Order, Ours, RefundOrder,
+    RefundStanding, Standing,
 };
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
@@ -23,6 +24,7 @@ use onrush_base::config::Secret;
 use onrush_base::http_client::{AddressPolicy, HttpClient};
 use onrush_base::signature;
 use onrush_core::money::Currency;
+use onrush_ledger::money::Capture;
 use serde::de::DeserializeOwned;
 use wire::{Event, Failure, FailureDetail, Intent, Page, Refund};
 
@@ -228,7 +230,8 @@ impl StripeGateway {
     async fn search(&self, order: &Order) -> Result<Option<Intent>, GatewayError> {
         // An id has no character that ends a quotation.
         let query = format!("metadata['payment']:'{}'", order.payment);
-        let fields = [("query", query.as_str()), ("limit", "1")];
+        let mut fields = vec![("query", query.as_str()), ("limit", "1")];
+        fields.extend(expanded(order, "data.latest_charge"));
         let ours = |intent: &Intent| intent.metadata.get("payment") == Some(order.payment.as_str());
         let said = self.call(Method::GET, "/v1/payment_intents/search", None, &fields).await?;
         match said.done() {
@@ -239,9 +242,14 @@ impl StripeGateway {
         }
     }
 
-    async fn retrieve(&self, reference: &str) -> Result<Option<Intent>, GatewayError> {
+    async fn retrieve(
+        &self,
+        reference: &str,
+        expand: Option<(&'static str, &'static str)>,
+    ) -> Result<Option<Intent>, GatewayError> {
         let path = format!("/v1/payment_intents/{}", segment(reference)?);
-        match self.call(Method::GET, &path, None, &[]).await? {
+        let fields: Vec<_> = expand.into_iter().collect();
+        match self.call(Method::GET, &path, None, &fields).await? {
             Said::Missing => Ok(None),
             said => said.done().map(Some),
         }
@@ -261,13 +269,21 @@ impl StripeGateway {
             ("metadata[payment]", order.payment.as_str()),
             ("metadata[booking]", order.booking.as_str()),
             ("metadata[event]", order.event.as_str()),
-            ("automatic_payment_methods[enabled]", "true"),
         ];
+        match order.capture {
+            Capture::AtOnce => {
+                fields.push(("automatic_payment_methods[enabled]", "true"));
+                fields.extend(self.excluded.iter().map(|(name, method)| (name.as_str(), *method)));
+            }
+            // Only cards are known again by a fingerprint, so no other method is offered.
+            Capture::Later => {
+                fields.extend([("capture_method", "manual"), ("payment_method_types[0]", "card")]);
+            }
+        }
         // A parameter without a value is an error.
         if !order.description.is_empty() {
             fields.push(("description", &order.description));
         }
-        fields.extend(self.excluded.iter().map(|(name, method)| (name.as_str(), *method)));
         let key = Some(order.payment.as_str());
         match self.call(Method::POST, "/v1/payment_intents", key, &fields).await? {
             Said::FailedBefore(why) => {
@@ -277,6 +293,23 @@ impl StripeGateway {
             }
             Said::Missing => unavailable("what answers is not Stripe's API"),
             said => said.done().map(Created::Found),
+        }
+    }
+
+    async fn captured(&self, reference: &str) -> Result<Standing, GatewayError> {
+        let path = format!("/v1/payment_intents/{}/capture", segment(reference)?);
+        // A new key each time, as for cancelling: Stripe takes once what is set aside, whatever the key.
+        let key = format!("capture:{}", uuid::Uuid::now_v7());
+        match self.call(Method::POST, &path, Some(&key), &[]).await? {
+            Said::Refused(detail)
+                if detail.code.as_deref() == Some("payment_intent_unexpected_state") =>
+            {
+                match self.retrieve(reference, None).await? {
+                    Some(intent) => standing(intent),
+                    None => unavailable("it refuses to capture what it does not have"),
+                }
+            }
+            said => standing(said.done()?),
         }
     }
 
@@ -290,7 +323,7 @@ impl StripeGateway {
             Said::Refused(detail)
                 if detail.code.as_deref() == Some("payment_intent_unexpected_state") =>
             {
-                match self.retrieve(reference).await? {
+                match self.retrieve(reference, None).await? {
                     Some(intent) => standing(intent),
                     None => unavailable("it refuses to cancel what it does not have"),
                 }
@@ -378,6 +411,14 @@ fn segment(reference: &str) -> Result<&str, GatewayError> {
     }
 }
 
+/// What asks for the charge beside the payment, where its card counts.
+fn expanded(order: &Order, what: &'static str) -> Option<(&'static str, &'static str)> {
+    match order.capture {
+        Capture::AtOnce => None,
+        Capture::Later => Some(("expand[]", what)),
+    }
+}
+
 fn standing(intent: Intent) -> Result<Standing, GatewayError> {
     let unclear = || GatewayError::Unavailable("its status or amount cannot be understood".into());
     intent.standing().ok_or_else(unclear)
@@ -410,10 +451,25 @@ impl Gateway for StripeGateway {
     fn status<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
         Box::pin(async move {
             let found = match &order.reference {
-                Some(reference) => self.retrieve(reference).await?,
+                Some(reference) => {
+                    self.retrieve(reference, expanded(order, "latest_charge")).await?
+                }
                 None => self.search(order).await?,
             };
             found.map_or(Ok(Standing::Unknown), standing)
+        })
+    }
+
+    fn capture<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        Box::pin(async move {
+            if let Some(reference) = &order.reference {
+                return self.captured(reference).await;
+            }
+            // Whoever was told that money is set aside was told what it is called, too.
+            match self.search(order).await? {
+                Some(intent) => self.captured(&intent.id).await,
+                None => unavailable("the payment is not found, or not yet"),
+            }
         })
     }
 
@@ -444,6 +500,7 @@ impl Gateway for StripeGateway {
                     let reference = intent.id.clone();
                     match standing(intent)? {
                         Standing::Open { .. }
+                        | Standing::Authorised { .. }
                         | Standing::Processing { .. }
                         | Standing::Declined { .. }
                         | Standing::Unknown => self.cancelled(&reference).await,
@@ -481,7 +538,7 @@ impl Gateway for StripeGateway {
 
     fn ours<'a>(&'a self, reference: &'a str) -> Answer<'a, Option<Ours>> {
         Box::pin(async move {
-            let intent = self.retrieve(reference).await?;
+            let intent = self.retrieve(reference, None).await?;
             Ok(intent.and_then(|intent| desk::ours(&intent.metadata)))
         })
     }
@@ -500,55 +557,7 @@ impl Gateway for StripeGateway {
         let header = header.ok_or(NotGenuine::SignatureMissing)?;
         signature::verify(self.webhook_secret.reveal().as_bytes(), header, body, now_s)?;
         let event: Event = serde_json::from_slice(body).map_err(|_| NotGenuine::Unreadable)?;
-        let news = match event.kind.as_str() {
-            "payment_intent.succeeded"
-            | "payment_intent.payment_failed"
-            | "payment_intent.canceled" => payment_news(&event.kind, event.data.object)?,
-            "refund.created" => desk::refund(object(event.data.object)?)?,
-            "refund.updated" | "refund.failed" | "charge.refund.updated" => {
-                refund_news(event.data.object)?
-            }
-            "charge.refunded" => desk::went_back(object(event.data.object)?)?,
-            "charge.dispute.created"
-            | "charge.dispute.updated"
-            | "charge.dispute.closed"
-            | "charge.dispute.funds_withdrawn"
-            | "charge.dispute.funds_reinstated" => desk::dispute(object(event.data.object)?)?,
-            _ => None,
-        };
-        Ok(Notice { id: event.id, news })
+        let id = event.id.clone();
+        Ok(Notice { id, news: webhook::news(event)? })
     }
-}
-
-fn object<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, NotGenuine> {
-    serde_json::from_value(value).map_err(|_| NotGenuine::Unreadable)
-}
-
-/// What an event says of a payment. One without our ids is somebody else's: an account may have other uses.
-fn payment_news(kind: &str, value: serde_json::Value) -> Result<Option<News>, NotGenuine> {
-    let intent: Intent = object(value)?;
-    let (Some(payment), Some(booking)) =
-        (intent.metadata.get("payment"), intent.metadata.get("booking"))
-    else {
-        return Ok(None);
-    };
-    let (Ok(payment), Ok(booking)) = (payment.parse(), booking.parse()) else { return Ok(None) };
-    let standing = if kind == "payment_intent.payment_failed" {
-        Some(intent.declined())
-    } else {
-        intent.standing()
-    };
-    let standing = standing.ok_or(NotGenuine::Unreadable)?;
-    Ok(Some(News::Payment { payment, booking, standing }))
-}
-
-fn refund_news(value: serde_json::Value) -> Result<Option<News>, NotGenuine> {
-    let made: Refund = object(value)?;
-    let (Some(payment), Some(refund)) = (made.metadata.get("payment"), made.metadata.get("refund"))
-    else {
-        return desk::refund(made);
-    };
-    let (Ok(payment), refund) = (payment.parse(), refund.to_owned()) else { return Ok(None) };
-    let standing = made.standing().ok_or(NotGenuine::Unreadable)?;
-    Ok(Some(News::Refund { payment, refund, standing }))
 }

@@ -3,6 +3,7 @@
 use super::backend::Backend;
 use onrush_base::auth::hex;
 use onrush_base::auth::keys::KeyDir;
+use onrush_base::auth::payers::Payers;
 use onrush_base::config::{Config, GatewayName, Secret};
 use onrush_base::http_client::{AddressPolicy, HttpClient};
 use onrush_relay::messages::Channels;
@@ -31,6 +32,7 @@ pub(super) async fn open(
         gateway,
         clock: backend.clock.clone(),
         patience: config.saga,
+        payers: Payers::new(&KeyDir::open(&config.data)?.load_or_draw("ids.key")?),
         channels: Channels::of(config),
         cluster: backend.cluster.clone(),
         pairing: backend.pairing.clone(),

@@ -28,6 +28,9 @@ struct Drawer {
     /// Payments are created and nobody is told, until this is let go.
     silence: Option<watch::Receiver<bool>>,
     refuses_refunds: bool,
+    /// Takes what is set aside, and says nothing of it.
+    loses_captures: bool,
+    captures_asked: u32,
     refunds_asked: u32,
     created: u32,
     creates_asked: u32,
@@ -50,6 +53,7 @@ impl Till {
         let router = Router::new()
             .route("/v1/payments", post(create).get(list))
             .route("/v1/payments/{payment}", get(status))
+            .route("/v1/payments/{payment}/capture", post(capture))
             .route("/v1/payments/{payment}/cancel", post(cancel))
             .route("/v1/payments/{payment}/refunds", post(refund))
             .with_state(drawer.clone());
@@ -103,6 +107,29 @@ impl Till {
         let there = drawer.payments.get_mut(payment).unwrap();
         there["captured_minor"] = there["amount_minor"].clone();
         there["status"] = json!("captured");
+    }
+
+    /// The buyer's money is set aside, of a card that is known by this, or by nothing; nobody is told.
+    pub(crate) fn authorise(&self, payment: &str, card: Option<&str>) {
+        let mut drawer = self.drawer();
+        let there = drawer.payments.get_mut(payment).unwrap();
+        there["status"] = json!("authorised");
+        there["card"] = json!(card);
+    }
+
+    /// Answers nothing to captures from now on, or does again; it takes the money either way.
+    pub(crate) fn lose_captures(&self, lose: bool) {
+        self.drawer().loses_captures = lose;
+    }
+
+    /// How often anybody wanted to take what is set aside.
+    pub(crate) fn captures_asked(&self) -> u32 {
+        self.drawer().captures_asked
+    }
+
+    /// What was asked for.
+    pub(crate) fn asked(&self, payment: &str) -> Value {
+        self.drawer().payments[payment].clone()
     }
 
     /// Another amount is taken than was asked for.
@@ -195,6 +222,26 @@ async fn status(State(drawer): Shared, Path(payment): Path<String>) -> Response 
         Some(there) => answer(StatusCode::OK, there),
         None => problem(StatusCode::NOT_FOUND, "PAYMENT_NOT_FOUND"),
     }
+}
+
+async fn capture(
+    State(drawer): Shared,
+    Path(payment): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let mut drawer = drawer.lock().unwrap();
+    drawer.captures_asked += 1;
+    if drawer.down {
+        return out_of_order();
+    }
+    assert_eq!(headers["idempotency-key"], format!("capture:{payment}"));
+    let loses = drawer.loses_captures;
+    let there = drawer.payments.get_mut(&payment).unwrap();
+    if there["status"] == "authorised" {
+        there["captured_minor"] = there["amount_minor"].clone();
+        there["status"] = json!("captured");
+    }
+    if loses { out_of_order() } else { answer(StatusCode::OK, there) }
 }
 
 async fn cancel(State(drawer): Shared, Path(payment): Path<String>) -> Response {

@@ -47,6 +47,7 @@ struct Kept {
 struct Books {
     intents: Vec<Value>,
     refunds: Vec<Value>,
+    charges: Vec<Value>,
     disputes: Vec<Value>,
     /// Whether the account's key was taken back.
     revoked: bool,
@@ -192,17 +193,43 @@ impl FakeStripe {
 
     /// The buyer confirms with a good card, unless it is too late.
     pub(crate) fn pay(&self, payment: &str) -> bool {
-        let open = self.intents().iter().any(|it| {
-            it["metadata"]["payment"] == payment
-                && !matches!(it["status"].as_str(), Some("canceled" | "succeeded"))
-        });
-        if open {
-            self.change(payment, "payment_intent.succeeded", |intent| {
-                intent["status"] = json!("succeeded");
-                intent["amount_received"] = intent["amount"].clone();
-            });
+        self.pay_with(payment, Some("Xt5EWLLDS7FJjR1c"))
+    }
+
+    /// The same with a card of this fingerprint, or with a method that has none.
+    pub(crate) fn pay_with(&self, payment: &str, fingerprint: Option<&str>) -> bool {
+        let of_it = |it: &&Value| it["metadata"]["payment"] == payment;
+        let Some(intent) = self.intents().iter().find(of_it).cloned() else { return false };
+        let over = ["canceled", "succeeded", "requires_capture"];
+        if over.iter().any(|status| intent["status"] == *status) {
+            return false;
         }
-        open
+        let details = match fingerprint {
+            Some(text) => json!({"type": "card", "card": {"fingerprint": text, "brand": "visa"}}),
+            None => json!({"type": "link", "link": {"country": "DE"}}),
+        };
+        let charge = json!({
+            "id": format!("ch_{payment}"), "object": "charge", "payment_method_details": details,
+        });
+        self.books().charges.push(charge.clone());
+        let later = intent["capture_method"] == "manual";
+        let kind = if later { "amount_capturable_updated" } else { "succeeded" };
+        self.change(payment, &format!("payment_intent.{kind}"), |intent| {
+            intent["status"] = json!(if later { "requires_capture" } else { "succeeded" });
+            intent["latest_charge"] = charge["id"].clone();
+            let sum = if later { "amount_capturable" } else { "amount_received" };
+            intent[sum] = intent["amount"].clone();
+        });
+        true
+    }
+
+    /// The bank sets free what was set aside, as it does after some days.
+    pub(crate) fn lapse(&self, payment: &str) {
+        self.change(payment, "payment_intent.canceled", |intent| {
+            intent["status"] = json!("canceled");
+            intent["cancellation_reason"] = json!("automatic");
+            intent["amount_capturable"] = json!(0);
+        });
     }
 
     /// The buyer's card is declined.
@@ -348,21 +375,33 @@ impl Books {
         found.ok_or_else(|| failure(404, "invalid_request_error", "resource_missing", &message))
     }
 
+    /// An intent as it is answered: with its charge where that was asked for, else with its id.
+    fn shown(&self, intent: &Value, whole: bool) -> Value {
+        let mut shown = intent.clone();
+        let charge = self.charges.iter().find(|it| it["id"] == intent["latest_charge"]);
+        if let Some(charge) = charge.filter(|_| whole) {
+            shown["latest_charge"] = charge.clone();
+        }
+        shown
+    }
+
     fn read(&mut self, path: &str, parameters: &str) -> Result<Reply, Reply> {
         let mut form = Form::read(parameters)?;
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         let value = match parts[..] {
             ["v1", "payment_intents", "search"] => {
                 let (query, limit) = (form.need("query")?, form.take("limit"));
+                let whole = form.expands("data.latest_charge")?;
                 let wanted = query
                     .strip_prefix("metadata['payment']:'")
                     .and_then(|rest| rest.strip_suffix('\''))
                     .ok_or_else(|| invalid("query_invalid", &query))?;
                 let limit: usize = limit.map_or(10, |text| text.parse().unwrap());
                 let all = self.intents.iter();
-                let found: Vec<&Value> = all
+                let found: Vec<Value> = all
                     .filter(|it| !self.search_is_behind && it["metadata"]["payment"] == wanted)
                     .take(limit)
+                    .map(|it| self.shown(it, whole))
                     .collect();
                 json!({"object": "search_result", "has_more": false, "data": found})
             }
@@ -371,7 +410,11 @@ impl Books {
                 let page: Vec<&Value> = self.intents.iter().rev().take(limit).collect();
                 json!({"object": "list", "has_more": self.intents.len() > limit, "data": page})
             }
-            ["v1", "payment_intents", id] => self.intent(id)?.clone(),
+            ["v1", "payment_intents", id] => {
+                let whole = form.expands("latest_charge")?;
+                let intent = self.intent(id)?.clone();
+                self.shown(&intent, whole)
+            }
             ["v1", "refunds"] => {
                 let intent = form.take("payment_intent");
                 let limit: usize = form.take("limit").map_or(10, |text| text.parse().unwrap());
@@ -405,6 +448,20 @@ impl Books {
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         match parts[..] {
             ["v1", "payment_intents"] => self.create(form),
+            ["v1", "payment_intents", id, "capture"] => {
+                form.end()?;
+                let intent = self.intent(id)?;
+                if intent["status"] != "requires_capture" {
+                    let message = "it has a status other than requires_capture";
+                    return Err(invalid("payment_intent_unexpected_state", message));
+                }
+                intent["status"] = json!("succeeded");
+                intent["amount_received"] = intent["amount"].clone();
+                intent["amount_capturable"] = json!(0);
+                let snapshot = intent.clone();
+                self.tell("payment_intent.succeeded", snapshot.clone());
+                Ok((200, snapshot))
+            }
             ["v1", "payment_intents", id, "cancel"] => {
                 let reason = form.take("cancellation_reason");
                 form.end()?;
@@ -419,6 +476,7 @@ impl Books {
                     return Err(invalid("payment_intent_unexpected_state", &message));
                 }
                 intent["status"] = json!("canceled");
+                intent["amount_capturable"] = json!(0);
                 intent["cancellation_reason"] = json!(reason);
                 let snapshot = intent.clone();
                 self.tell("payment_intent.canceled", snapshot.clone());
@@ -444,8 +502,21 @@ impl Books {
         if let Some(odd) = excluded.iter().find(|method| !is_method(method)) {
             return Err(invalid("parameter_invalid", odd));
         }
-        if form.need("automatic_payment_methods[enabled]")? != "true" {
-            return Err(invalid("parameter_invalid", "automatic_payment_methods"));
+        let capture_method =
+            form.take("capture_method").unwrap_or_else(|| "automatic_async".into());
+        if !["automatic", "automatic_async", "manual"].contains(&capture_method.as_str()) {
+            return Err(invalid("parameter_invalid", "capture_method"));
+        }
+        let methods = form.list("payment_method_types");
+        if let Some(odd) = methods.iter().find(|method| !is_method(method)) {
+            return Err(invalid("parameter_invalid", odd));
+        }
+        // One says which methods there are, or leaves that to what is set at Stripe, never both.
+        let automatic = form.take("automatic_payment_methods[enabled]");
+        match (methods.is_empty(), automatic.as_deref()) {
+            (true, Some("true")) => {}
+            (false, None) if excluded.is_empty() => {}
+            _ => return Err(invalid("parameter_invalid", "automatic_payment_methods")),
         }
         let metadata = form.metadata()?;
         form.end()?;
@@ -455,6 +526,8 @@ impl Books {
             "currency": currency, "client_secret": format!("{id}_secret"), "description": description,
             "status": "requires_payment_method", "metadata": metadata, "last_payment_error": null,
             "cancellation_reason": null, "excluded_payment_method_types": excluded,
+            "capture_method": capture_method, "payment_method_types": methods,
+            "amount_capturable": 0, "latest_charge": null,
         });
         self.intents.push(intent.clone());
         self.tell("payment_intent.created", intent.clone());

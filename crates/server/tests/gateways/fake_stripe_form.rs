@@ -65,6 +65,15 @@ impl Form {
         all
     }
 
+    /// Whether an answer is to have this whole and not only its id.
+    pub(crate) fn expands(&mut self, what: &str) -> Result<bool, Reply> {
+        match self.take("expand[]") {
+            None => Ok(false),
+            Some(wanted) if wanted == what => Ok(true),
+            Some(wanted) => Err(invalid("parameter_invalid", &wanted)),
+        }
+    }
+
     /// At most 50 entries with names of 40 and values of 500 characters.
     pub(crate) fn metadata(&mut self) -> Result<Value, Reply> {
         let mut metadata = Map::new();

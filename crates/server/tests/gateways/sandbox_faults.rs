@@ -2,6 +2,7 @@
 
 use crate::stage::{GOOD_CARD, Stage, order, refund_of};
 use onrush_base::config::FaultMix;
+use onrush_ledger::money::Capture;
 use onrush_saga::gateway::{Gateway, GatewayError, Order, RefundStanding, Standing};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -53,6 +54,85 @@ async fn lost_answer_to_a_card_leaves_the_money_taken() {
     assert!(stage.pay(&order, "4000000000000050").await.is_err());
     assert!(is_captured(&stage.gateway.status(&order).await));
     assert_eq!(stage.inbox.types(1).await, ["payment.captured"]);
+}
+
+fn later(payment: &str) -> Order {
+    Order { capture: Capture::Later, ..order(payment) }
+}
+
+async fn authorised(stage: &Stage, payment: &str, card: &str) -> Order {
+    let order = later(payment);
+    stage.gateway.create(&order).await.unwrap();
+    assert_eq!(stage.pay(&order, card).await.unwrap().json()["status"], "authorised");
+    order
+}
+
+#[tokio::test]
+async fn card_that_is_known_by_nothing_sets_money_aside_all_the_same() {
+    let stage = Stage::start().await;
+    let order = authorised(&stage, "p", "4000000000000120").await;
+    let standing = stage.gateway.status(&order).await;
+    assert!(matches!(standing, Ok(Standing::Authorised { card: None, .. })), "{standing:?}");
+    assert_eq!(stage.inbox.types(1).await, ["payment.authorised"]);
+}
+
+#[tokio::test]
+async fn no_number_stands_in_a_fingerprint_or_in_the_file() {
+    let stage = Stage::start().await;
+    let order = authorised(&stage, "p", GOOD_CARD).await;
+    let Ok(Standing::Authorised { card: Some(card), .. }) = stage.gateway.status(&order).await
+    else {
+        panic!("it is not set aside");
+    };
+    let file = std::fs::read_to_string(stage.file()).unwrap();
+    assert!(file.contains(card.reveal()));
+    assert!(!file.contains(GOOD_CARD) && !card.reveal().contains(&GOOD_CARD[..8]));
+    assert!(!format!("{card:?}").contains(card.reveal()));
+}
+
+#[tokio::test]
+async fn webhook_of_a_capture_comes_twice_late_or_never_when_it_is_to() {
+    for (fault, told) in [("duplicate", 2), ("late", 1), ("never", 0)] {
+        let stage = Stage::start().await;
+        let order = authorised(&stage, "p", GOOD_CARD).await;
+        stage.inbox.types(1).await;
+        stage.script(json!({"fault": fault, "on": "capture"})).await;
+        assert!(is_captured(&stage.gateway.capture(&order).await));
+        let mut expected = vec!["payment.authorised"];
+        expected.resize(1 + told, "payment.captured");
+        assert_eq!(stage.inbox.types(1 + told).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn capture_that_fails_once_takes_nothing_and_works_the_next_time() {
+    let stage = Stage::start().await;
+    let order = authorised(&stage, "p", GOOD_CARD).await;
+    stage.script(json!({"fault": "error_then_success", "on": "capture"})).await;
+    assert!(stage.gateway.capture(&order).await.is_err());
+    assert_eq!(stage.totals().await.captured_minor, 0);
+    assert!(is_captured(&stage.gateway.capture(&order).await));
+}
+
+#[tokio::test]
+async fn what_is_set_aside_is_found_again_after_a_restart() {
+    let stage = Stage::start().await;
+    let order = authorised(&stage, "p", GOOD_CARD).await;
+    let before = stage.gateway.status(&order).await;
+    let stage = stage.restart(false).await;
+    assert_eq!(stage.gateway.status(&order).await, before);
+    assert_eq!(stage.totals().await.authorised, 1);
+    assert!(is_captured(&stage.gateway.capture(&order).await));
+    let stage = stage.restart(false).await;
+    assert!(is_captured(&stage.gateway.status(&order).await));
+}
+
+#[tokio::test]
+async fn stale_decline_comes_after_the_money_was_set_aside() {
+    let stage = Stage::start().await;
+    let order = authorised(&stage, "p", "4000000000000080").await;
+    assert_eq!(stage.inbox.types(2).await, ["payment.authorised", "payment.declined"]);
+    assert!(is_captured(&stage.gateway.capture(&order).await));
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use axum::http::Request;
 use bytes::Bytes;
 use onrush_base::config::Secret;
 use onrush_base::http_client::{AddressPolicy, HttpClient};
+use onrush_ledger::money::Capture;
 use onrush_saga::gateway::sandbox::SandboxGateway;
 use onrush_saga::gateway::{Order, RefundOrder};
 use onrush_sandbox::{PaymentList, Sandbox, SandboxConfig, SandboxTotals};
@@ -154,6 +155,7 @@ pub(crate) fn order(payment: &str) -> Order {
         event: "tour".parse().unwrap(),
         amount_minor: 1_250,
         currency: "EUR".parse().unwrap(),
+        capture: Capture::AtOnce,
         description: "Two seats".into(),
         reference: None,
         written_at_s: crate::inbox::now_s(),

@@ -7,6 +7,7 @@ use crate::stage::{order, refund_of, secret};
 use crate::suite::StripeRig;
 use axum::http::HeaderMap;
 use onrush_base::signature::sign;
+use onrush_ledger::money::Capture;
 use onrush_saga::gateway::stripe::{SIGNATURE, StripeGateway};
 use onrush_saga::gateway::{
     Gateway, GatewayError, News, NotGenuine, Order, RefundOrder, RefundStanding, Standing,
@@ -74,6 +75,77 @@ async fn troubles_that_pass_are_unavailable_and_the_next_call_works() {
         assert!(matches!(rig.gateway.create(&order).await, Ok(Standing::Open { .. })));
     }
     assert_eq!(rig.fake.intents().len(), 2);
+}
+
+fn later(payment: &str) -> Order {
+    Order { capture: Capture::Later, ..order(payment) }
+}
+
+/// Only cards have a fingerprint, so where cards have a limit nothing else is offered.
+#[tokio::test]
+async fn payment_whose_money_is_taken_later_is_for_cards_alone() {
+    let rig = StripeRig::start();
+    rig.gateway.create(&later("p")).await.unwrap();
+    rig.gateway.create(&order("q")).await.unwrap();
+    let [of_cards, of_all] = [0, 1].map(|n| rig.fake.intents()[n].clone());
+    assert_eq!(of_cards["capture_method"], "manual");
+    assert_eq!(of_cards["payment_method_types"], json!(["card"]));
+    assert_eq!(of_cards["excluded_payment_method_types"], json!([]));
+    assert_eq!(of_all["capture_method"], "automatic_async");
+    assert_eq!(of_all["payment_method_types"], json!([]));
+}
+
+#[tokio::test]
+async fn method_without_a_fingerprint_is_known_by_nothing() {
+    let rig = StripeRig::start();
+    rig.gateway.create(&later("p")).await.unwrap();
+    assert!(rig.fake.pay_with("p", None));
+    let standing = rig.gateway.status(&later("p")).await;
+    assert!(matches!(standing, Ok(Standing::Authorised { card: None, .. })), "{standing:?}");
+}
+
+/// A message has the charge's id and no more; and it may be told of a payment that is asked about
+/// later.
+#[tokio::test]
+async fn message_of_money_that_is_set_aside_does_not_name_the_card() {
+    let rig = StripeRig::start();
+    rig.gateway.create(&later("p")).await.unwrap();
+    rig.fake.pay("p");
+    let events = rig.fake.events();
+    let told = events.last().unwrap();
+    let notice = rig.gateway.read_webhook(&told.headers, &told.body, now_s()).unwrap();
+    let standing = standing(notice);
+    assert!(matches!(standing, Standing::Authorised { card: None, .. }), "{standing:?}");
+}
+
+/// A capture that has failed is kept under its key: the next one has another, and still takes once.
+#[tokio::test]
+async fn failure_that_is_kept_under_its_key_does_not_hide_the_capture() {
+    for (trouble, payment) in [(Trouble::FailedAfter, "p"), (Trouble::FailedBefore, "q")] {
+        let rig = StripeRig::start();
+        let order = later(payment);
+        rig.gateway.create(&order).await.unwrap();
+        rig.fake.pay(payment);
+        rig.fake.trouble("/capture", trouble);
+        is_unavailable(rig.gateway.capture(&order).await);
+        for _ in 0..2 {
+            let standing = rig.gateway.capture(&order).await;
+            assert!(matches!(standing, Ok(Standing::Captured { .. })), "{trouble:?}: {standing:?}");
+        }
+        assert_eq!(rig.fake.intents()[0]["amount_received"], 1_250);
+    }
+}
+
+#[tokio::test]
+async fn what_the_bank_set_free_is_cancelled() {
+    let rig = StripeRig::start();
+    let order = later("p");
+    rig.gateway.create(&order).await.unwrap();
+    rig.fake.pay("p");
+    rig.fake.lapse("p");
+    for answer in [rig.gateway.capture(&order).await, rig.gateway.status(&order).await] {
+        assert_eq!(answer, Ok(Standing::Cancelled { why: "automatic".into() }));
+    }
 }
 
 #[tokio::test]

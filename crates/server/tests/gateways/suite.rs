@@ -12,6 +12,8 @@ pub(crate) trait Rig {
     fn gateway(&self) -> &dyn Gateway;
     /// The buyer pays; says whether money was taken by it.
     async fn pay(&self, order: &Order) -> bool;
+    /// The buyer pays with a card of this number, whose money is set aside.
+    async fn authorise(&self, order: &Order, number: &str);
     /// The buyer's card is declined for want of money.
     async fn decline(&self, order: &Order);
     /// The answer to the next such call is lost after it was done.
@@ -32,6 +34,11 @@ impl Rig for Stage {
         // An answer that refuses is an answer.
         drop(Stage::pay(self, order, GOOD_CARD).await.unwrap());
         self.totals().await.captured_payments > before
+    }
+
+    async fn authorise(&self, order: &Order, number: &str) {
+        let answer = Stage::pay(self, order, number).await.unwrap();
+        assert_eq!(answer.json()["status"], "authorised");
     }
 
     async fn decline(&self, order: &Order) {
@@ -76,6 +83,10 @@ impl Rig for StripeRig {
         self.fake.pay(order.payment.as_str())
     }
 
+    async fn authorise(&self, order: &Order, number: &str) {
+        assert!(self.fake.pay_with(order.payment.as_str(), Some(&format!("of{number}"))));
+    }
+
     async fn decline(&self, order: &Order) {
         self.fake.decline(order.payment.as_str(), "insufficient_funds");
     }
@@ -83,6 +94,7 @@ impl Rig for StripeRig {
     async fn lose_answer(&self, call: &'static str) {
         let path_end = match call {
             "create" => "/payment_intents",
+            "capture" => "/capture",
             "cancel" => "/cancel",
             "refund" => "/refunds",
             other => panic!("no path for {other}"),
@@ -104,8 +116,9 @@ impl Rig for StripeRig {
 
 mod facts {
     use super::{Order, Rig, order};
-    use crate::stage::refund_of;
-    use onrush_saga::gateway::{GatewayError, RefundStanding, Standing};
+    use crate::stage::{GOOD_CARD, refund_of};
+    use onrush_ledger::money::Capture;
+    use onrush_saga::gateway::{Fingerprint, GatewayError, RefundStanding, Standing};
 
     fn reference(standing: &Standing) -> String {
         match standing {
@@ -246,6 +259,94 @@ mod facts {
         assert_eq!(rig.money().await, (1_250, 1_250));
     }
 
+    /// An order whose money is taken later.
+    fn later(payment: &str) -> Order {
+        Order { capture: Capture::Later, ..order(payment) }
+    }
+
+    /// What the card is known by whose money is set aside for an order.
+    async fn card(rig: &impl Rig, order: &Order) -> Fingerprint {
+        match rig.gateway().status(order).await {
+            Ok(Standing::Authorised { card: Some(card), .. }) => card,
+            other => panic!("not set aside: {other:?}"),
+        }
+    }
+
+    pub(super) async fn money_that_is_set_aside_is_taken_by_capture_and_once(rig: &impl Rig) {
+        let order = later("p-1");
+        let open = rig.gateway().create(&order).await.unwrap();
+        assert_eq!(rig.gateway().create(&order).await.unwrap(), open);
+        let named = Order { reference: Some(reference(&open)), ..order.clone() };
+        rig.authorise(&order, GOOD_CARD).await;
+        assert_eq!(card(rig, &order).await, card(rig, &named).await);
+        assert_eq!(rig.money().await, (0, 0));
+        for order in [&named, &order] {
+            let standing = rig.gateway().capture(order).await.unwrap();
+            assert_eq!(captured(order, standing), reference(&open));
+            assert_eq!(rig.money().await, (1_250, 0));
+        }
+        captured(&order, rig.gateway().cancel(&named).await.unwrap());
+        let back = rig.gateway().refund(&refund_of(&order, 1, 1_250)).await;
+        assert!(matches!(back, Ok(RefundStanding::Done { .. })), "{back:?}");
+    }
+
+    pub(super) async fn same_card_is_known_again_and_another_is_another(rig: &impl Rig) {
+        let mut cards = Vec::new();
+        for (payment, number) in
+            [("p-1", GOOD_CARD), ("p-2", GOOD_CARD), ("p-3", "4111111111111111")]
+        {
+            let order = later(payment);
+            rig.gateway().create(&order).await.unwrap();
+            rig.authorise(&order, number).await;
+            cards.push(card(rig, &order).await);
+        }
+        assert_eq!(cards[0], cards[1]);
+        assert_ne!(cards[0], cards[2]);
+    }
+
+    pub(super) async fn what_is_set_aside_is_set_free_by_cancel(rig: &impl Rig) {
+        for by_name in [false, true] {
+            let order = later(if by_name { "p-2" } else { "p-1" });
+            let open = rig.gateway().create(&order).await.unwrap();
+            let name = Some(reference(&open)).filter(|_| by_name);
+            rig.authorise(&order, GOOD_CARD).await;
+            let asked = Order { reference: name, ..order };
+            for _ in 0..2 {
+                let standing = rig.gateway().cancel(&asked).await;
+                assert!(matches!(standing, Ok(Standing::Cancelled { .. })), "{standing:?}");
+            }
+            let standing = rig.gateway().capture(&asked).await;
+            assert!(matches!(standing, Ok(Standing::Cancelled { .. })), "{standing:?}");
+            assert!(!rig.pay(&asked).await);
+        }
+        assert_eq!(rig.money().await, (0, 0));
+    }
+
+    pub(super) async fn what_is_not_set_aside_is_not_captured(rig: &impl Rig) {
+        let order = later("p-1");
+        let open = rig.gateway().create(&order).await.unwrap();
+        assert_eq!(rig.gateway().capture(&order).await, Ok(open));
+        rig.decline(&order).await;
+        let standing = rig.gateway().capture(&order).await;
+        assert!(matches!(standing, Ok(Standing::Declined { .. })), "{standing:?}");
+        assert_eq!(rig.money().await, (0, 0));
+        // Another card may still set it aside.
+        rig.authorise(&order, GOOD_CARD).await;
+        captured(&order, rig.gateway().capture(&order).await.unwrap());
+    }
+
+    pub(super) async fn lost_answer_to_a_capture_is_found_again(rig: &impl Rig) {
+        let order = later("p-1");
+        rig.gateway().create(&order).await.unwrap();
+        rig.authorise(&order, GOOD_CARD).await;
+        rig.lose_answer("capture").await;
+        let lost = rig.gateway().capture(&order).await;
+        assert!(matches!(lost, Err(GatewayError::Unavailable(_))), "{lost:?}");
+        captured(&order, rig.gateway().status(&order).await.unwrap());
+        captured(&order, rig.gateway().capture(&order).await.unwrap());
+        assert_eq!(rig.money().await, (1_250, 0));
+    }
+
     pub(super) async fn lost_answers_are_found_again(rig: &impl Rig) {
         let (kept, dropped) = (order("p-1"), order("p-2"));
         let lost = |why: Option<GatewayError>| {
@@ -301,4 +402,9 @@ every_gateway!(
     refund_is_made_once_for_each_key,
     more_than_was_taken_does_not_go_back,
     lost_answers_are_found_again,
+    money_that_is_set_aside_is_taken_by_capture_and_once,
+    same_card_is_known_again_and_another_is_another,
+    what_is_set_aside_is_set_free_by_cancel,
+    what_is_not_set_aside_is_not_captured,
+    lost_answer_to_a_capture_is_found_again,
 );

@@ -89,7 +89,8 @@ impl Stock {
             | Change::Visitor(_)
             | Change::Hold(HoldChange::HoldExtended { .. })
             | Change::Booking(
-                BookingChange::PaymentBegun { .. }
+                BookingChange::PayerNamed { .. }
+                | BookingChange::PaymentBegun { .. }
                 | BookingChange::PaymentFailed { .. }
                 | BookingChange::LatePaymentFailed { .. }
                 | BookingChange::HoldConfirmed { .. }
@@ -260,7 +261,8 @@ impl LivenessJudge {
             )
             | Change::Hold(HoldChange::HoldExtended { .. } | HoldChange::HoldForgotten { .. })
             | Change::Booking(
-                BookingChange::PaymentBegun { .. }
+                BookingChange::PayerNamed { .. }
+                | BookingChange::PaymentBegun { .. }
                 | BookingChange::PaymentFailed { .. }
                 | BookingChange::LatePaymentFailed { .. }
                 | BookingChange::HoldConfirmedLate { .. }

@@ -7,6 +7,7 @@ mod liveness;
 mod memory;
 mod money;
 pub mod oracle;
+mod payers;
 mod stock;
 
 use crate::asked::Asked;
@@ -29,12 +30,13 @@ pub struct Judges {
 }
 
 /// What each judge watches over, by its name: what `onrush simulate --help` and the documents say.
-pub const JUDGES: [(&str, &str); 8] = [
+pub const JUDGES: [(&str, &str); 9] = [
     ("rules", "no assertion of the rules fails, and their own sums add up"),
     ("oracle", "every reply, refusal, change and view is as predicted"),
     ("stock", "units are conserved, and a seat has one owner"),
     ("admission", "nobody is admitted before somebody who was ahead and eligible"),
     ("money", "to the cent: what was confirmed less what was given back"),
+    ("payers", "no e-mail address and no card has more units than it may"),
     ("memory", "no more is known than the changes say"),
     ("liveness", "places, sessions and holds come to an end in time"),
     ("recovery", "after a crash everything committed is there"),
@@ -49,6 +51,7 @@ impl Judges {
                 Box::new(stock::StockJudge::default()),
                 Box::new(admission::AdmissionJudge::default()),
                 Box::new(money::MoneyJudge::default()),
+                Box::new(payers::PayerJudge::default()),
                 Box::new(memory::MemoryJudge::default()),
                 Box::new(liveness::LivenessJudge::default()),
                 Box::new(oracle::Oracle::default()),

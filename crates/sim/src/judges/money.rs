@@ -236,7 +236,8 @@ impl Judge for MoneyJudge {
                     BookingChange::ConfirmedCancelled { booking, refund_minor, .. } => {
                         self.refund(booking, *refund_minor)?;
                     }
-                    BookingChange::PaymentBegun { .. }
+                    BookingChange::PayerNamed { .. }
+                    | BookingChange::PaymentBegun { .. }
                     | BookingChange::PaymentFailed { .. }
                     | BookingChange::LatePaymentFailed { .. }
                     | BookingChange::CheckedIn { .. } => {}

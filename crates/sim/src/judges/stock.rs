@@ -227,7 +227,8 @@ impl Judge for StockJudge {
                     BookingChange::ConfirmedCancelled { booking, .. } => {
                         self.book(booking, false, false)?;
                     }
-                    BookingChange::PaymentBegun { .. }
+                    BookingChange::PayerNamed { .. }
+                    | BookingChange::PaymentBegun { .. }
                     | BookingChange::PaymentFailed { .. }
                     | BookingChange::LatePaymentFailed { .. }
                     | BookingChange::HoldConfirmed { .. }

@@ -7,10 +7,11 @@ use crate::chance::Chance;
 use axum::http::HeaderMap;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::money::Currency;
+use onrush_ledger::money::Capture;
 use onrush_saga::gateway::takes::Takes;
 use onrush_saga::gateway::{
-    Answer, DeskNews, Gateway, GatewayError, News, NotGenuine, Notice, Order, Ours, RefundOrder,
-    RefundStanding, Standing,
+    Answer, DeskNews, Fingerprint, Gateway, GatewayError, News, NotGenuine, Notice, Order, Ours,
+    RefundOrder, RefundStanding, Standing,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
+    /// Money is set aside.
+    Authorised,
     Declined,
     Captured,
     Cancelled,
@@ -41,8 +44,10 @@ struct Entry {
     amount_minor: i64,
     currency: Option<Currency>,
     state: State,
-    /// Whether a card was typed.
-    is_tried: bool,
+    /// When the money is taken.
+    capture: Capture,
+    /// The number of the card that was typed last.
+    card: Option<u32>,
     /// By their keys.
     refunds: BTreeMap<String, i64>,
 }
@@ -76,8 +81,10 @@ pub(super) struct Paid {
     pub(super) booking: BookingId,
     pub(super) amount_minor: i64,
     pub(super) is_captured: bool,
-    /// Whether a card was typed.
-    pub(super) is_tried: bool,
+    /// Whether its money is still set aside.
+    pub(super) is_set_aside: bool,
+    /// The number of the card that was typed last.
+    pub(super) card: Option<u32>,
     pub(super) refunds_minor: Vec<i64>,
 }
 
@@ -147,7 +154,8 @@ impl Bank {
                 booking: entry.booking.clone()?,
                 amount_minor: entry.amount_minor,
                 is_captured: entry.state == State::Captured,
-                is_tried: entry.is_tried,
+                is_set_aside: entry.state == State::Authorised,
+                card: entry.card,
                 refunds_minor: entry.refunds.values().copied().collect(),
             })
         };
@@ -164,26 +172,35 @@ impl Bank {
         book.entries.iter().filter(|(_, entry)| is_over(entry)).map(|(id, _)| id.clone()).collect()
     }
 
-    /// The buyer types a card on the bank's page. False if there is nothing to be paid any more.
-    pub(super) fn pay(&self, payment: &PaymentId, is_good: bool) -> bool {
+    /// The buyer types the card of this number on the bank's page. False if there is nothing to be
+    /// paid any more.
+    pub(super) fn pay(&self, payment: &PaymentId, card: u32, is_good: bool) -> bool {
         let mut book = self.book();
         let Some(entry) = book.entries.get_mut(payment) else { return false };
         if !matches!(entry.state, State::Open | State::Declined) {
             return false;
         }
-        entry.is_tried = true;
-        entry.state = if is_good { State::Captured } else { State::Declined };
+        entry.card = Some(card);
+        entry.state = match entry.capture {
+            _ if !is_good => State::Declined,
+            Capture::AtOnce => State::Captured,
+            Capture::Later => State::Authorised,
+        };
         self.story.tell("the bank", format!("{payment} is {:?}", entry.state));
-        let standing = standing(payment, entry);
-        let booking = entry.booking.clone();
-        if let Some(booking) = booking {
-            let news = News::Payment { payment: payment.clone(), booking, standing };
-            let id = format!("n-{}", book.chance.any());
-            book.sent.insert(id.clone(), Notice { id: id.clone(), news: Some(news) });
-            // Nobody listens any more at the very end.
-            drop(self.news.send(id));
-        }
+        self.send(&mut book, payment);
         true
+    }
+
+    /// Has a message sent that tells where a payment stands.
+    fn send(&self, book: &mut Book, payment: &PaymentId) {
+        let Some(entry) = book.entries.get(payment) else { return };
+        let standing = standing(payment, entry);
+        let Some(booking) = entry.booking.clone() else { return };
+        let news = News::Payment { payment: payment.clone(), booking, standing };
+        let id = format!("n-{}", book.chance.any());
+        book.sent.insert(id.clone(), Notice { id: id.clone(), news: Some(news) });
+        // Nobody listens any more at the very end.
+        drop(self.news.send(id));
     }
 
     /// Lets a call take its time. True if its answer gets lost.
@@ -219,6 +236,10 @@ fn standing(payment: &PaymentId, entry: &Entry) -> Standing {
     let reference = reference(payment);
     match entry.state {
         State::Open => Standing::Open { reference, url: Some("page".into()), client_secret: None },
+        State::Authorised => {
+            let card = entry.card.and_then(|number| Fingerprint::new(format!("card-{number}")));
+            Standing::Authorised { reference, card }
+        }
         State::Declined => Standing::Declined { reference, why: "insufficient_funds".into() },
         State::Cancelled => Standing::Cancelled { why: "cancelled".into() },
         State::Captured => match entry.currency {
@@ -248,7 +269,8 @@ impl Gateway for Bank {
                 amount_minor: order.amount_minor,
                 currency: Some(order.currency),
                 state: State::Open,
-                is_tried: false,
+                capture: order.capture,
+                card: None,
                 refunds: BTreeMap::new(),
             });
             answer(lost, standing(&order.payment, entry))
@@ -264,6 +286,27 @@ impl Gateway for Bank {
         })
     }
 
+    fn capture<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        Box::pin(async move {
+            let lost = self.way().await?;
+            let mut book = self.book();
+            let payment = &order.payment;
+            let Some(entry) = book.entries.get_mut(payment) else {
+                return answer(lost, Standing::Unknown);
+            };
+            let is_taken = entry.state == State::Authorised;
+            if is_taken {
+                entry.state = State::Captured;
+                self.story.tell("the bank", format!("{payment} is captured"));
+            }
+            let standing = standing(payment, entry);
+            if is_taken {
+                self.send(&mut book, payment);
+            }
+            answer(lost, standing)
+        })
+    }
+
     fn cancel<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
         Box::pin(async move {
             let lost = self.way().await?;
@@ -274,10 +317,11 @@ impl Gateway for Bank {
                 amount_minor: 0,
                 currency: None,
                 state: State::Cancelled,
-                is_tried: false,
+                capture: order.capture,
+                card: None,
                 refunds: BTreeMap::new(),
             });
-            if matches!(entry.state, State::Open | State::Declined) {
+            if matches!(entry.state, State::Open | State::Declined | State::Authorised) {
                 entry.state = State::Cancelled;
             }
             answer(lost, standing(&order.payment, entry))

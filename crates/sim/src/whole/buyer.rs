@@ -43,8 +43,8 @@ pub(super) trait Shop: Send + Sync {
         false
     }
 
-    /// The buyer types a card on the bank's page.
-    fn pay<'a>(&'a self, payment: &'a PaymentId, is_good: bool) -> Soon<'a, ()>;
+    /// The buyer types the card of this number on the bank's page.
+    fn pay<'a>(&'a self, payment: &'a PaymentId, card: u32, is_good: bool) -> Soon<'a, ()>;
 
     /// Takes note of what a visitor's key was answered, if somebody is to ask again in the end.
     fn keep(&self, _token: Option<&str>, _asking: &Asking, _answer: &Answer, _kept: Kept) {}
@@ -77,6 +77,8 @@ pub(super) struct Buyer {
     chance: Chance,
     /// What is drawn about ticket types.
     types: Chance,
+    /// What is drawn about cards.
+    cards: Chance,
     client: Client,
     world: Arc<World>,
     shop: Arc<dyn Shop>,
@@ -102,12 +104,16 @@ impl Buyer {
         let address = match Chance::of(seed, "address", number.into()).below(40) {
             0 => Some(format!("nobody-{number}@mail.example")),
             1..=4 => Some(format!("buyer-{number}@mail.example")),
-            _ => None,
+            // Where an address is needed, families have one between them.
+            _ => {
+                world.settings.max_per_email.map(|_| format!("family-{}@mail.example", number / 4))
+            }
         };
         Self {
             number,
             chance,
             types: Chance::of(seed, "buyer's types", number.into()),
+            cards: Chance::of(seed, "buyer's cards", number.into()),
             client,
             world,
             shop,
@@ -444,7 +450,8 @@ impl Buyer {
                 self.tell("leaves the bank's page");
                 break;
             }
-            self.shop.pay(&payment, card > 2).await;
+            let number = self.card();
+            self.shop.pay(&payment, number, card > 2).await;
             match self.watch_booking(&path).await {
                 Some(HoldStatus::Confirmed) => {
                     self.tell(format!("is told that {} is confirmed", told.booking));
@@ -487,6 +494,14 @@ impl Buyer {
         }
         self.tell("gives up paying");
         None
+    }
+
+    /// The number of a card: mostly their own, and else one of a few that go from hand to hand.
+    fn card(&mut self) -> u32 {
+        match self.cards.below(10) {
+            nth @ 0..=3 => nth,
+            _ => 100 + self.number,
+        }
     }
 
     /// Looks until the payment has come to something, for as long as people look.

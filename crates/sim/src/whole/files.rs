@@ -186,7 +186,15 @@ fn names(connection: &Connection, sql: &str) -> Result<Names, String> {
 }
 
 /// What takes a ledger's tables back by one version, newest first, with that version's number.
-const LEDGER_BEFORE: [(u32, &str); 6] = [
+const LEDGER_BEFORE: [(u32, &str); 7] = [
+    (
+        10,
+        "ALTER TABLE payments DROP COLUMN capture; ALTER TABLE payments RENAME COLUMN stage TO newer;
+         ALTER TABLE payments ADD COLUMN stage TEXT NOT NULL DEFAULT 'open' CHECK (stage IN ('creating',
+         'open', 'closing', 'closed', 'void', 'captured', 'refunding', 'returned', 'refunded'));
+         UPDATE payments SET stage = newer; ALTER TABLE payments DROP COLUMN newer;
+         PRAGMA user_version = 10;",
+    ),
     (9, "DROP TABLE receipts; PRAGMA user_version = 9;"),
     (8, "ALTER TABLE bookings DROP COLUMN types; PRAGMA user_version = 8;"),
     (7, "ALTER TABLE bookings DROP COLUMN prices_minor; PRAGMA user_version = 7;"),
@@ -204,7 +212,7 @@ const LEDGER_BEFORE: [(u32, &str); 6] = [
 ];
 
 /// The version of ledgers that servers of now write.
-const LEDGER_NOW: u32 = 10;
+const LEDGER_NOW: u32 = 11;
 
 /// Makes the files those of a version before; false if they are not those of now.
 pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {
@@ -217,6 +225,14 @@ pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {
     };
     // The power may have gone before what is old was brought up to date.
     if version(&ledger).expect("a ledger has a version") != LEDGER_NOW {
+        return false;
+    }
+    // No version before has set money aside.
+    let later = "SELECT count(*) FROM payments WHERE capture = 'later'";
+    let has_later = |path: &Path| -> rusqlite::Result<bool> {
+        Connection::open(path)?.query_row(later, [], |row| Ok(row.get::<_, i64>(0)? > 0))
+    };
+    if has_later(&ledger).expect("payments can be counted") {
         return false;
     }
     let to = *chance.pick(&[9, 8, 7, 6, 5, 4]);

@@ -143,8 +143,12 @@ impl Organiser {
             "hold_ttl_ms": settings.hold_ttl_ms, "hold_max_ms": settings.hold_max_ms,
             "payment_window_ms": settings.payment_window_ms,
             "payment_attempts": settings.payment_attempts, "max_per_user": settings.max_per_user,
+            "max_per_email": settings.max_per_email,
             "fees": { "fixed_minor": fixed_minor, "percent_bp": percent_bp },
         });
+        if let Some(limit) = settings.max_per_card {
+            body["max_per_card"] = limit.into();
+        }
         if let Some(room) = &settings.room {
             let order = if *is_drawn { "draw" } else { "fifo" };
             body["room"] =

@@ -17,6 +17,7 @@ use onrush_api::http::public_router;
 use onrush_api::http::state::{HttpDeps, HttpState};
 use onrush_api::http::unserved;
 use onrush_base::auth::keys::KeyDir;
+use onrush_base::auth::payers::Payers;
 use onrush_base::config::{Config, Patience};
 use onrush_core::ids::PaymentId;
 use onrush_ledger::Ledger;
@@ -260,6 +261,8 @@ impl Server {
             gateway: Some(self.bank.clone()),
             clock: clock.clone(),
             patience: Patience::default(),
+            // Not drawn, so that whatever else is drawn stays as it is.
+            payers: Payers::new(&[7; 32]),
             channels: Channels::of(&self.config()),
             cluster: None,
             pairing: Some(pairing),
@@ -423,8 +426,8 @@ impl Shop for Server {
         TOLD_WITHIN
     }
 
-    fn pay<'a>(&'a self, payment: &'a PaymentId, is_good: bool) -> Soon<'a, ()> {
-        self.bank.pay(payment, is_good);
+    fn pay<'a>(&'a self, payment: &'a PaymentId, card: u32, is_good: bool) -> Soon<'a, ()> {
+        self.bank.pay(payment, card, is_good);
         Box::pin(std::future::ready(()))
     }
 }

@@ -103,8 +103,15 @@ impl World {
         settings.payment_window_ms = *chance.pick(&[600_000, 120_000]);
         settings.payment_attempts = *chance.pick(&[1, 3]);
         settings.max_per_user = Some(8);
+        // A stream of its own, as for types.
+        let mut cards = Chance::of(seed, "cards", 0);
+        settings.max_per_card = cards.percent(30).then(|| *cards.pick(&[2, 4]));
         settings.fees =
             *chance.pick(&[Fees::default(), Fees { fixed_minor: 100, percent_bp: 500 }]);
+        // A stream of its own: sales without this limit are as they were before there was one. Where
+        // there is one everybody gets mail, which takes its time.
+        let is_limited = buyers <= 60 && Chance::of(seed, "payers", 0).percent(20);
+        settings.max_per_email = is_limited.then_some(6);
         let count = *chance.pick(&[1, 1, 1, 2, 3]);
         let has_room = settings.room.is_some();
         Self {

@@ -72,6 +72,7 @@ if channels then
 end
 u.units = u.units - lines.units
 assert(u.units >= 0, 'a user gives back only what they have')
+count_payers(hold, -lines.units)
 change('{"confirmed_cancelled":{"booking":"' .. hold.booking .. '","reason":{"by":' .. str(A(2))
   .. ',"why":' .. str(A(3))
   .. '},"refund_minor":' .. int(refund) .. '}}')

@@ -5,7 +5,8 @@
 -- Args      1 booking · 2 user · 3 the payment that succeeded, or ''
 -- Reply     {"hold":…}; the same payment again changes nothing
 -- Refusals  RESERVATION_NOT_FOUND EVENT_NOT_OPEN INSUFFICIENT_STOCK SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED
---           ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS PAYMENT_REQUIRED PAYMENT_MISMATCH
+--           PAYER_LIMIT_EXCEEDED ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS
+--           PAYMENT_REQUIRED PAYMENT_MISMATCH
 -- Changes   hold_confirmed [session_ended] [slot_freed] | [hold_expired [slot_freed]] hold_confirmed_late
 --#include begin
 --#include change
@@ -16,7 +17,7 @@
 --#include holds
 --#include limits
 
-local out = open({ 'max_per_user', 'limits', 'prices' })
+local out = open({ 'max_per_user', 'limits', 'max_per_email', 'max_per_card', 'prices' })
 if out then
   return out
 end
@@ -50,6 +51,7 @@ if pays_late then
     end
     local limits = limits_open(hold.user, u)
     refusal = refusal or check_user_limit(u, lines.units) or limits and limits.check(limits.of_hold(hold))
+      or check_payers(hold, lines.units)
     if refusal then
       return refusal
     end

@@ -20,12 +20,13 @@
 --   expire_hold(booking), forget_hold(booking), move_hold(booking, gap_ms)   what ticks and recoveries do
 --
 -- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments,
--- extensions, checkins, lines, prices, sources, types, asked }: state held|paying|confirmed|released|expired|
--- cancelled; `before` is nil unless paying; payment is '' for none; checkins is 'ticket:at,…' by
--- ticket; lines is JSON, and so is asked, '' unless seats were left to the rules; prices are as
--- prices.lua gives them, and sources as channels.lua does; types are id,price,proof,name,line:quantity,
--- …/…;asked: the units of each type (names encoded, lines counted from 0), and what was named as JSON.
--- In the hash these are one field, prices;@sources;#types;asked, without those that are ''.
+-- extensions, checkins, lines, prices, sources, types, payers, asked }: state
+-- held|paying|confirmed|released|expired|cancelled; `before` is nil unless paying; payment is '' for
+-- none; checkins is 'ticket:at,…' by ticket; lines is JSON, and so is asked, '' unless seats were left
+-- to the rules; prices are as prices.lua gives them, and sources as channels.lua does; types are
+-- id,price,proof,name,line:quantity,…/…;asked: the units of each type (names encoded, lines counted
+-- from 0), and what was named as JSON; payers are as payers.lua gives them. In the hash these are one
+-- field, prices;@sources;#types;&payers;asked, without those that are ''.
 -- All are texts as in the hash, except the numbers `time` and `before`. In the hash all but the id
 -- stand between bars, as shared.lua reads and writes them. Deadlines: 1:<booking> when it expires,
 -- 6:<booking> when it may be forgotten.
@@ -37,6 +38,7 @@
 --#include users
 --#include sessions
 --#include money
+--#include payers
 
 -- The kind and time of the one deadline a booking has, if it has one.
 local function hold_deadline(hold)
@@ -65,6 +67,10 @@ local function hold_get(booking)
   if string.sub(hold.asked, 1, 1) == '#' then
     hold.types, hold.asked = string.match(hold.asked, '^#([^;]*;[^;]*);(.*)$')
   end
+  hold.payers = ''
+  if string.sub(hold.asked, 1, 1) == '&' then
+    hold.payers, hold.asked = string.match(hold.asked, '^&([^;]*);(.*)$')
+  end
   hold.waits_in = hold_deadline(hold)
   return hold
 end
@@ -75,11 +81,16 @@ local function booking_of(booking, user)
 end
 
 local function hold_put(hold, u)
+  local kind, at = hold_deadline(hold)
+  if kind == '6:' then
+    -- Who paid for what has ended is forgotten.
+    hold.payers = ''
+  end
   local more = (hold.prices == '' and '' or hold.prices .. ';')
     .. (hold.sources == '' and '' or '@' .. hold.sources .. ';')
-    .. (hold.types == '' and '' or '#' .. hold.types .. ';') .. hold.asked
+    .. (hold.types == '' and '' or '#' .. hold.types .. ';')
+    .. (hold.payers == '' and '' or '&' .. hold.payers .. ';') .. hold.asked
   redis.call('HSET', K.holds, hold.booking, hold_text(hold, more))
-  local kind, at = hold_deadline(hold)
   if hold.waits_in and hold.waits_in ~= kind then
     redis.call('ZREM', K.deadlines, hold.waits_in .. hold.booking)
   end
@@ -184,7 +195,7 @@ local function new_hold(booking, user, lines, prices, price)
     booking = booking, state = 'held', user = user, amount = int(price + fee), fee = int(fee),
     created = int(now), time = now + tonumber(M.hold_ttl_ms), payment = '', refund = '0',
     payments = '0', extensions = '0', checkins = '',
-    lines = lines, prices = prices, sources = '', types = '', asked = '',
+    lines = lines, prices = prices, sources = '', types = '', payers = '', asked = '',
   }
 end
 
@@ -205,6 +216,7 @@ local function end_hold(hold, u)
     give_back_held(lines, stock)
     u.units = u.units - lines.units
     assert(u.units >= 0, 'a user gives back only what they have')
+    count_payers(hold, -lines.units)
   end
   local channels = hold.state ~= 'confirmed' and hold.sources ~= '' and channels_open()
   if channels then
@@ -227,6 +239,7 @@ local function confirm_late(hold, u)
   occupy(lines, stock, hold.booking)
   sell(lines, stock, hold.booking)
   u.units = u.units + lines.units
+  count_payers(hold, lines.units)
   stock_write(stock)
   if channels then
     channels.write()

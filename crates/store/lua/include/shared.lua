@@ -33,8 +33,9 @@ local K = {
   segments_open = KEYS[21],
   access = KEYS[22],
   channels = KEYS[23],
+  payers = KEYS[24],
 }
-local FIRST_STREAM = 24
+local FIRST_STREAM = 25
 
 local MAX_POOLS_PER_EVENT = 10000
 local MAX_SEATS_PER_EVENT = 250000

@@ -1,6 +1,7 @@
 //! Who owns what, added up from the changes alone: a second opinion that shares no code with the rules.
 
 mod aside;
+mod payers;
 
 use aside::Aside;
 use onrush_core::Change;
@@ -10,6 +11,7 @@ use onrush_core::change::{
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
 use onrush_core::lines::Lines;
+use payers::Payers;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -45,6 +47,7 @@ struct Ledger {
     bookings: HashMap<BookingId, (Arc<HoldTerms>, Has)>,
     claims: HashMap<ClaimId, (PoolId, i64)>,
     aside: Aside,
+    payers: Payers,
     banned: HashSet<UserId>,
     line: Queue,
 }
@@ -145,9 +148,9 @@ impl Ledger {
                 SetupChange::ChannelReleased { channel, into, .. } => {
                     self.aside.release(channel, into.as_ref());
                 }
-                SetupChange::EventCreated { .. }
-                | SetupChange::SettingsChanged { .. }
-                | SetupChange::ChannelSet { .. }
+                SetupChange::EventCreated { settings }
+                | SetupChange::SettingsChanged { settings } => self.payers.set(settings),
+                SetupChange::ChannelSet { .. }
                 | SetupChange::TypesSet { .. }
                 | SetupChange::PriceChanged { .. } => {}
             },
@@ -198,7 +201,7 @@ impl Ledger {
                     self.turn(booking, Has::Held, Has::Nothing, findings);
                 }
                 HoldChange::HoldForgotten { booking } => match self.bookings.remove(booking) {
-                    Some((_, Has::Nothing)) => {}
+                    Some((_, Has::Nothing)) => self.payers.forget(booking),
                     Some((_, Has::Held | Has::Sold)) | None => {
                         findings
                             .violation(format!("booking {booking} is forgotten and had not ended"));
@@ -215,6 +218,15 @@ impl Ledger {
                 }
                 BookingChange::ConfirmedCancelled { booking, .. } => {
                     self.turn(booking, Has::Sold, Has::Nothing, findings);
+                }
+                BookingChange::PayerNamed { booking, by, payer } => {
+                    let Some((terms, has)) = self.bookings.get(booking) else {
+                        findings.violation(format!("booking {booking} has a payer, and is not"));
+                        return;
+                    };
+                    let units = (terms.lines.units(), *has != Has::Nothing);
+                    let wrong = self.payers.name(booking, units, *by, *payer);
+                    findings.violations.extend(wrong);
                 }
                 BookingChange::PaymentBegun { .. }
                 | BookingChange::PaymentFailed { .. }
@@ -339,6 +351,7 @@ impl Ledger {
         *has = to;
         let terms = terms.clone();
         if to == Has::Nothing {
+            self.payers.turn(booking, terms.lines.units(), false);
             self.give_back(&terms.lines, findings);
             self.aside.give_back(&terms);
         }
@@ -366,6 +379,7 @@ impl Ledger {
         };
         *has = Has::Sold;
         let terms = terms.clone();
+        self.payers.turn(booking, terms.lines.units(), true);
         self.aside.take_again(&terms);
         self.occupy(&terms.lines, &Seat::Owned(booking.clone()), findings);
     }

@@ -82,7 +82,7 @@ pub fn answer(event: &EventId, query: &Query, parts: Vec<Vec<u8>>) -> Result<Opt
     }
 }
 
-fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 18] {
+fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 19] {
     let Layout {
         meta,
         pools,
@@ -104,6 +104,7 @@ fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 18] {
         segments_open,
         access,
         channels,
+        payers,
     } = layout;
     [
         ("meta", meta),
@@ -123,6 +124,7 @@ fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 18] {
         ("segments_open", segments_open),
         ("access", access),
         ("channels", channels),
+        ("payers", payers),
         ("gone", gone),
     ]
 }

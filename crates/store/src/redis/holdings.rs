@@ -10,16 +10,13 @@ use onrush_core::view::{ClaimState, ClaimView};
 use onrush_core::{Event, Time};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Whether a booking waits to be forgotten.
-fn is_ended(state: &HoldState) -> bool {
-    match state {
-        HoldState::Released { .. }
-        | HoldState::Expired { payment: None, .. }
-        | HoldState::Cancelled { .. } => true,
-        HoldState::Held { .. }
-        | HoldState::Paying { .. }
-        | HoldState::Confirmed { .. }
-        | HoldState::Expired { payment: Some(_), .. } => false,
+/// Counts a booking's units for its payers, by what they are called in their hash.
+pub(super) fn count_payers(row: &HoldRow, units_of: &mut BTreeMap<String, u64>) {
+    if row.state.has_units() {
+        for (by, payer) in row.payers.iter() {
+            let payer = format!("{}:{payer}", by.as_str());
+            *units_of.entry(payer).or_default() += u64::from(row.terms.lines.units());
+        }
     }
 }
 
@@ -52,7 +49,7 @@ impl Holdings {
         of.bookings.push(row.terms.booking.clone());
         let live = row.state.until().is_some();
         of.live_holds += u32::from(live);
-        of.ended += u32::from(is_ended(&row.state));
+        of.ended += u32::from(row.state.has_ended());
         if live || matches!(row.state, HoldState::Confirmed { .. }) {
             of.units += u64::from(row.terms.lines.units());
         }

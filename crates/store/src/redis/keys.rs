@@ -9,7 +9,7 @@ pub(super) const EVENTS: &str = "onrush:events";
 ///
 /// The event stands in braces, so that Redis Cluster keeps all of an event in one slot. Scripts have
 /// the order from here too (`lua/include/shared.lua`).
-pub(super) const PARTS: [&str; 23] = [
+pub(super) const PARTS: [&str; 24] = [
     "meta",
     "pools",
     "blocked",
@@ -33,6 +33,7 @@ pub(super) const PARTS: [&str; 23] = [
     "segments_open",
     "access",
     "channels",
+    "payers",
 ];
 
 /// The keys of one event.
@@ -118,6 +119,8 @@ parts! {
     access;
     /// Hash: channel → what it is, and what is taken through it.
     channels;
+    /// Hash: payer → units of their bookings.
+    payers;
 }
 
 impl EventKeys {

@@ -2,9 +2,9 @@
 
 use super::types;
 use onrush_core::Time;
-use onrush_core::hold::HoldTerms;
-use onrush_core::ids::ChannelId;
+use onrush_core::ids::{ChannelId, PayerId};
 use onrush_core::prices::{Ladder, PriceStep, Priced};
+use onrush_core::snapshot::HoldRow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -73,9 +73,10 @@ pub(super) fn ladders<'a>(
 }
 
 /// What stands at the end of a hold: the prices of its lines, if they are others than the first, the
-/// channels that these came from, if there are any, the ticket types of its units, if they have any, and
-/// what was asked for.
-pub(super) fn more_text(terms: &HoldTerms) -> String {
+/// channels that these came from, if there are any, the ticket types of its units, if they have any, who
+/// pays, if that was named, and what was asked for.
+pub(super) fn more_text(row: &HoldRow) -> String {
+    let HoldRow { terms, payers, .. } = row;
     let mut text = String::new();
     if !terms.prices_minor.is_empty() {
         let prices: Vec<_> = terms.prices_minor.iter().map(ToString::to_string).collect();
@@ -87,6 +88,10 @@ pub(super) fn more_text(terms: &HoldTerms) -> String {
     }
     if let Some(types) = &terms.types {
         let _ = write!(text, "#{};", types::held_text(types));
+    }
+    if !payers.are_none() {
+        let shown = |payer: Option<PayerId>| payer.map(|it| it.to_string()).unwrap_or_default();
+        let _ = write!(text, "&{},{};", shown(payers.email), shown(payers.card));
     }
     if let Some(asked) = &terms.asked {
         text.push_str(&serde_json::to_string(asked).expect("what was asked can be written"));
@@ -101,6 +106,8 @@ pub(super) struct More<'a> {
     pub(super) sources: Vec<&'a str>,
     /// As `types.rs` has them, or nothing.
     pub(super) types: &'a str,
+    /// By e-mail address and by card; `""` if nobody is named.
+    pub(super) payers: [&'a str; 2],
     /// As JSON, or nothing.
     pub(super) asked: &'a str,
 }
@@ -119,10 +126,16 @@ impl<'a> More<'a> {
         };
         // Behind the types stands what was asked of them, and neither has the sign between them.
         let ends = || rest.match_indices(';').nth(1).map(|(at, _)| at);
-        let (types, asked) = match rest.strip_prefix('#').and_then(|_| ends()) {
+        let (types, rest) = match rest.strip_prefix('#').and_then(|_| ends()) {
             Some(end) => (&rest[1..end], &rest[end + 1..]),
             None => ("", rest),
         };
-        Self { prices, sources, types, asked }
+        let named = rest.strip_prefix('&').and_then(|rest| rest.split_once(';'));
+        let named = named.and_then(|(payers, rest)| Some((payers.split_once(',')?, rest)));
+        let (payers, asked) = match named {
+            Some(((email, card), rest)) => ([email, card], rest),
+            None => (["", ""], rest),
+        };
+        Self { prices, sources, types, payers, asked }
     }
 }

@@ -3,7 +3,7 @@
 //! The scripts' includes say what each text means; here is the same from the other side.
 
 use super::counts::Counts;
-use super::holdings::Holdings;
+use super::holdings::{Holdings, count_payers};
 use super::keys::{self, EventKeys};
 use super::ladders;
 use super::records::{BanText, CategoryText, ChannelText, ClaimText, HoldText, PoolText};
@@ -61,6 +61,7 @@ pub(super) struct Layout {
     pub(super) segments_open: Texts,
     pub(super) access: Texts,
     pub(super) channels: Texts,
+    pub(super) payers: Texts,
 }
 
 /// A place in the queue as a member of sorted sets: it sorts by its number.
@@ -123,10 +124,14 @@ impl Layout {
                 | SnapshotRow::Seat(_) => {}
             }
         }
+        let mut payers = BTreeMap::new();
         for (row, score) in rows.iter().zip(FIRST_SCORE..) {
             match row {
                 SnapshotRow::Place(row) => layout.put_place(row, score, &users),
-                SnapshotRow::Hold(row) => layout.put_hold(row),
+                SnapshotRow::Hold(row) => {
+                    layout.put_hold(row);
+                    count_payers(row, &mut payers);
+                }
                 SnapshotRow::Session(row) => layout.put_session(row, &users),
                 SnapshotRow::Claim(claim) => layout.put_claim(claim),
                 SnapshotRow::Ban(ban) => layout.put_ban(ban),
@@ -144,6 +149,8 @@ impl Layout {
         let last_score = FIRST_SCORE + rows.len() as i64;
         layout.meta.insert("last_score".to_owned(), last_score.to_string());
         layout.users = users.into_texts(event, row.at);
+        layout.payers =
+            payers.into_iter().map(|(payer, units)| (payer, units.to_string())).collect();
         if !layout.bans.is_empty() {
             layout.meta.insert("bans".to_owned(), layout.bans.len().to_string());
         }
@@ -370,7 +377,7 @@ impl Layout {
             extensions: row.extensions.to_string(),
             checkins: check_ins.join(","),
             lines: serde_json::to_string(&terms.lines).expect("lines can be written"),
-            more: ladders::more_text(terms),
+            more: ladders::more_text(row),
         };
         self.holds.insert(terms.booking.to_string(), text.text());
         let deadline = match &row.state {
@@ -456,6 +463,7 @@ impl Layout {
             (keys.segments_free(), &self.segments_free),
             (keys.access(), &self.access),
             (keys.channels(), &self.channels),
+            (keys.payers(), &self.payers),
         ];
         for (key, texts) in hashes {
             let pairs: Vec<_> = texts.iter().map(|(field, text)| [field, text]).collect();

@@ -202,6 +202,7 @@ async fn execute(
         | Command::HoldBest { .. }
         | Command::Extend { .. }
         | Command::Release { .. }
+        | Command::NamePayer { .. }
         | Command::BeginPayment { .. }
         | Command::FailPayment { .. }
         | Command::Confirm { .. }

@@ -27,6 +27,7 @@ impl Layout {
             keys.segments_free(),
             keys.access(),
             keys.channels(),
+            keys.payers(),
         ];
         let sets = [
             keys.queue(),
@@ -58,7 +59,7 @@ impl Layout {
             .map(redis::from_redis_value)
             .collect::<Result<_, _>>()
             .map_err(strange)?;
-        let texts = <[Texts; 13]>::try_from(texts).expect("an answer a question");
+        let texts = <[Texts; 14]>::try_from(texts).expect("an answer a question");
         let [
             meta,
             pools,
@@ -73,6 +74,7 @@ impl Layout {
             free,
             access,
             channels,
+            payers,
         ] = texts;
         // Scores are whole numbers of at most 53 bits, which a double holds exactly.
         let whole = |line: Vec<(String, f64)>| -> Vec<(String, i64)> {
@@ -104,6 +106,7 @@ impl Layout {
             segments_open: scored(open),
             access,
             channels,
+            payers,
         }))
     }
 }

@@ -29,13 +29,13 @@ mod tests {
             "committed": 9, "tickets": 2, "checked_in_at": -5, "paid_minor": 1, "step_minor": 10,
             "longest": 2, "category": "stalls", "section": "left",
             "channel": "fans", "quota": 5, "taken": 2,
-            "ticket_type": "child", "of": {"pool": "ga"}, "min": 1, "max": 4, "asked": 9,
+            "ticket_type": "child", "of": {"pool": "ga"}, "min": 1, "max": 4, "asked": 9, "by": "card",
         })
     }
 
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
-        assert_eq!(Refusal::KINDS.len(), 63);
+        assert_eq!(Refusal::KINDS.len(), 64);
         for kind in Refusal::KINDS {
             let refusal = read(&everything(kind.code).to_string()).expect(kind.code);
             assert_eq!(refusal.facts(), *kind);

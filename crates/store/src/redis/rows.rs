@@ -12,6 +12,7 @@ use onrush_core::Time;
 use onrush_core::channels::{ChannelView, Released};
 use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
 use onrush_core::ids::{PlaceId, SeatId, UserId};
+use onrush_core::payers::NamedPayers;
 use onrush_core::snapshot::{
     Entrants, EventRow, GoneRow, HoldRow, PlaceRow, PoolRow, Revealed, SeatRow, SessionRow,
     SessionState, SnapshotRow,
@@ -329,7 +330,7 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         Ok(CheckIn { ticket: read(ticket, id)?, at: time(at, id)? })
     };
     let check_ins = text.checkins.split(',').filter(|check_in| !check_in.is_empty());
-    let More { prices, sources, types, asked } = More::read(text.more);
+    let More { prices, sources, types, payers: [email, card], asked } = More::read(text.more);
     let source = |source: &&str| read_optional(source, id);
     let terms = HoldTerms {
         booking: read(id, "a booking")?,
@@ -362,6 +363,7 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         payments: read(text.payments, id)?,
         extensions: read(text.extensions, id)?,
         checked_in: check_ins.map(check_in).collect::<Result<_, String>>()?,
+        payers: NamedPayers { email: read_optional(email, id)?, card: read_optional(card, id)? },
     })
 }
 
@@ -454,6 +456,7 @@ impl Layout {
             ("segments_open", &self.segments_open, &expected.segments_open),
             ("access", &self.access, &expected.access),
             ("channels", &self.channels, &expected.channels),
+            ("payers", &self.payers, &expected.payers),
             ("settings", &self.settings_meta(), &expected.settings_meta()),
         ];
         // An older version did not know which seats are side by side: whoever asks has it rebuilt.

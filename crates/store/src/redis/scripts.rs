@@ -55,6 +55,7 @@ const INCLUDES: &[(&str, &str)] = &includes![
     "lines",
     "money",
     "outflow",
+    "payers",
     "phases",
     "places",
     "pools",
@@ -103,6 +104,7 @@ scripts! {
     HOLD_BEST = "engine/hold_best";
     EXTEND = "engine/extend";
     RELEASE = "engine/release";
+    NAME_PAYER = "engine/name_payer";
     BEGIN_PAYMENT = "engine/begin_payment";
     FAIL_PAYMENT = "engine/fail_payment";
     CONFIRM = "engine/confirm";

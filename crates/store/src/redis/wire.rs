@@ -192,6 +192,10 @@ pub(super) fn call(command: &Command) -> Call {
         Command::Release { booking, user } => {
             Call::new(&scripts::RELEASE, vec![text(booking), text(user)])
         }
+        Command::NamePayer { booking, user, by, payer } => {
+            let args = vec![text(booking), text(user), by.as_str().to_owned(), text(payer)];
+            Call::new(&scripts::NAME_PAYER, args)
+        }
         Command::BeginPayment { booking, user, payment } => {
             Call::new(&scripts::BEGIN_PAYMENT, vec![text(booking), text(user), text(payment)])
         }
@@ -379,7 +383,7 @@ fn units_per_visitor(room: &RoomSettings) -> String {
 
 /// The settings that scripts need, each as a field of the event's meta hash; an empty text means
 /// that it is not set.
-pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 30] {
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 32] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
     let refunds: Vec<String> = settings
@@ -414,6 +418,8 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 3
         ("extensions", text(&settings.extensions)),
         ("max_per_user", text_or_empty(settings.max_per_user.as_ref())),
         ("limits", limits),
+        ("max_per_email", text_or_empty(settings.max_per_email.as_ref())),
+        ("max_per_card", text_or_empty(settings.max_per_card.as_ref())),
         ("claim_ttl_max_ms", text_or_empty(settings.claim_ttl_max_ms.as_ref())),
         ("prequeue_at", text_or_empty(settings.prequeue_at.as_ref())),
         ("opens_at", text_or_empty(settings.opens_at.as_ref())),

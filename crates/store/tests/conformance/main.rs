@@ -34,6 +34,8 @@ mod limits;
 mod money;
 #[path = "../../../core/tests/rules/organiser.rs"]
 mod organiser;
+#[path = "../../../core/tests/rules/payers.rs"]
+mod payers;
 #[path = "../../../core/tests/rules/refunds.rs"]
 mod refunds;
 #[path = "../../../core/tests/rules/removal.rs"]

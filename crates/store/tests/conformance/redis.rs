@@ -162,6 +162,7 @@ impl RedisSubject {
             "segments_open",
             "access",
             "channels",
+            "payers",
         ];
         let declared: BTreeSet<String> = parts.iter().map(|part| self.probe.key(part)).collect();
         let keys = self.runtime.block_on(self.probe.keys(&format!("*{{{id}}}*")))?;

@@ -141,6 +141,16 @@ fn limits(drawn: i64) -> Vec<UserLimit> {
     }
 }
 
+/// Units of one e-mail address and of one card, in three of four worlds.
+fn limits_of_payers(drawn: i64) -> (Option<u32>, Option<u32>) {
+    match drawn % 4 {
+        0 => (Some(2), None),
+        1 => (Some(4), Some(2)),
+        2 => (None, Some(3)),
+        _ => (None, None),
+    }
+}
+
 /// What kind of event a sequence is about.
 pub(crate) struct World {
     pub(crate) settings: Settings,
@@ -211,6 +221,7 @@ impl World {
             _ => of_rate(1_900, "MwSt: \"ü\""),
         };
         settings.limits = limits(drawn);
+        (settings.max_per_email, settings.max_per_card) = limits_of_payers(drawn);
         settings.single_seats =
             if drawn % 3 == 0 { SingleSeats::Refuse } else { SingleSeats::Allow };
         Self { settings, price_minor, no_draws: false, no_streams: false }
@@ -263,6 +274,12 @@ impl World {
                     Some(0) => limits(1),
                     Some(1) => vec![UserLimit { max_per_user: 1_001, ..limits(1).remove(0) }],
                     Some(_) => limits(2),
+                };
+                (settings.max_per_email, settings.max_per_card) = match settings.max_per_user {
+                    None => (None, None),
+                    Some(0) => (Some(1_001), None),
+                    Some(1) => (None, Some(0)),
+                    Some(_) => (Some(1), Some(1)),
                 };
             }
             5 => settings.closes_at = Some(START.plus_ms(random.within(1_000_000, 2 * DAY_MS))),

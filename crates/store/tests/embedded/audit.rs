@@ -67,6 +67,31 @@ async fn planted_oversale_of_a_pool_is_found() {
 }
 
 #[tokio::test]
+async fn planted_payer_beyond_the_limit_is_found() {
+    let sale = Sale::new();
+    sale.opened().await.close();
+    let limited = |limit: &str| {
+        let hold = planted_hold(r#"{"pools":{"ga":3}}"#);
+        let named = format!(
+            r#"[{{"settings_changed":{{"settings":{{"title":"A","currency":"EUR","hold_ttl_ms":1,
+            "hold_max_ms":1,"payment_window_ms":1,"payment_attempts":1,"extensions":0{limit}}}}}}},
+            {},{{"payer_named":{{"booking":"planted","by":"email","payer":"{:032x}"}}}}]"#,
+            hold.trim_start_matches('[').trim_end_matches(']'),
+            7
+        );
+        plant(&sale, &named)
+    };
+    for (limit, why) in [
+        (r#","max_per_email":2"#, "has 3 units, and may have 2"),
+        (r#","max_per_card":3"#, "nobody asked for one"),
+    ] {
+        let report = limited(limit);
+        assert!(report.violations.iter().any(|what| what.contains(why)), "{report:?}");
+    }
+    assert_eq!(limited(r#","max_per_email":3"#).violation_count, 0);
+}
+
+#[tokio::test]
 async fn planted_admission_out_of_turn_is_found() {
     let sale = Sale::new();
     let engine = sale.open();

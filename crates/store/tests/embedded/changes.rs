@@ -8,8 +8,9 @@ use onrush_core::change::{
 };
 use onrush_core::channels::{ChannelSpec, PlannedRelease};
 use onrush_core::hold::HoldTerms;
-use onrush_core::ids::PlaceId;
+use onrush_core::ids::{PayerId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::payers::PayerBy;
 use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::settings::{Digest, Settings};
 use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
@@ -46,6 +47,7 @@ pub(crate) fn changes() -> Vec<Change> {
     let place = PlaceId::from_u128(1);
     let (user, booking, payment) = (|| id("u"), || id("b"), || id("p"));
     let (pool, claim) = (|| id("ga"), || id("c"));
+    let payer = PayerId::from_u128(2);
     let line = PoolLine { pool: pool(), quantity: 1 };
     let lines = Lines::new(vec![line], vec![id("A-1")]).expect("lines");
     let at = Time(1);
@@ -118,6 +120,7 @@ pub(crate) fn changes() -> Vec<Change> {
         VisitorChange::SlotFreed { place, user: user() }.into(),
         HoldChange::HoldPlaced { terms: terms.clone().into(), until: at }.into(),
         HoldChange::HoldExtended { booking: booking(), until: at }.into(),
+        BookingChange::PayerNamed { booking: booking(), by: PayerBy::Card, payer }.into(),
         BookingChange::PaymentBegun { booking: booking(), payment: payment(), until: at }.into(),
         BookingChange::PaymentFailed {
             booking: booking(),

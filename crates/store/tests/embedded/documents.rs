@@ -336,6 +336,8 @@ fn full_settings() -> Settings {
                 max_per_user: 26,
             },
         ],
+        max_per_email: Some(27),
+        max_per_card: Some(28),
         claim_ttl_max_ms: Some(13),
         prequeue_at: Some(Time(14)),
         opens_at: Some(Time(15)),

@@ -15,6 +15,8 @@ export interface Draft {
   starts_at: string;
   max_per_user: number | null;
   limits: LimitDraft[];
+  max_per_email: number | null;
+  max_per_card: number | null;
   /** Empty lets visitors claim for good. */
   claim_max_min: number | null;
   hold_min: number | null;
@@ -61,6 +63,8 @@ const FIELDS: Record<string, keyof Draft> = {
   starts_at: "starts_at",
   max_per_user: "max_per_user",
   limits: "limits",
+  max_per_email: "max_per_email",
+  max_per_card: "max_per_card",
   claim_ttl_max_ms: "claim_max_min",
   hold_ttl_ms: "hold_min",
   hold_max_ms: "hold_max_min",
@@ -102,6 +106,8 @@ export function newDraft(defaults: EventDefaults): Draft {
     closes_at: "",
     starts_at: "",
     limits: [],
+    max_per_email: null,
+    max_per_card: null,
     hasRoom: null,
     fee_fixed: null,
     fee_percent: null,
@@ -123,6 +129,8 @@ export function draftOf(event: Event, defaults: EventDefaults): Draft {
     closes_at: toLocal(event.closes_at),
     starts_at: toLocal(event.starts_at),
     limits: (event.limits ?? []).map(limitDraft),
+    max_per_email: event.max_per_email ?? null,
+    max_per_card: event.max_per_card ?? null,
     hasRoom: event.room !== undefined,
     fee_fixed: event.fees?.fixed_minor ? toMajor(event.fees.fixed_minor, event.currency) : null,
     fee_percent: event.fees?.percent_bp ? event.fees.percent_bp / 100 : null,
@@ -165,6 +173,8 @@ export function settingsOf(draft: Draft): Body {
     currency: draft.currency,
     max_per_user: draft.max_per_user,
     limits: draft.limits.filter(isFilled).map(limitOf),
+    max_per_email: draft.max_per_email,
+    max_per_card: draft.max_per_card,
     claim_ttl_max_ms: ms(draft.claim_max_min),
     hold_ttl_ms: ms(draft.hold_min),
     hold_max_ms: ms(draft.hold_max_min),

@@ -37,6 +37,7 @@ export const KINDS = {
   bookings: [
     "hold_placed",
     "hold_extended",
+    "payer_named",
     "payment_begun",
     "payment_failed",
     "late_payment_failed",

@@ -294,9 +294,8 @@ export class Checkout {
 
 function outcomeOf(booking: Booking | undefined, payment: Payment | undefined): Outcome | undefined {
   if (booking?.status !== "expired") return booking?.status;
-  if (booking.payment !== undefined || payment?.status === "open" || payment?.status === "captured") {
-    return "late";
-  }
+  const isUnderWay = ["open", "authorised", "captured"].includes(payment?.status ?? "");
+  if (booking.payment !== undefined || isUnderWay) return "late";
   return payment?.status === "refunded" ? "refunded" : "expired";
 }
 

@@ -8,6 +8,7 @@ use crate::http::body::OptionalBody;
 use crate::http::caller::{Ids, Operator};
 use crate::http::faults::hide_event;
 use crate::http::openapi::WriteProblems;
+use crate::http::payments::pay::problem_of;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::id;
 use crate::http::shapes::problem::ProblemBody;
@@ -20,6 +21,7 @@ use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal};
 use onrush_ledger::booking::{Buyer, BuyerOf};
 use onrush_ledger::{Ledger, LedgerError};
+use onrush_saga::{Begins, Sagas};
 use onrush_store::Failure;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -49,6 +51,7 @@ pub struct Confirmation {
 pub async fn confirm(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
+    State(sagas): State<Arc<Sagas>>,
     Ids(booking): Ids<BookingId>,
     owner: Owner,
     OptionalBody(body): OptionalBody<Confirmation>,
@@ -59,6 +62,8 @@ pub async fn confirm(
         // Nobody names the buyer of somebody else's booking.
         owner.find(&event, &booking).await?;
     }
+    let named = sagas.name_email(Begins::Free, &event, &booking, &owner.user, buyer.as_ref());
+    named.await.map_err(problem_of)?;
     let command = Command::Confirm { booking: booking.clone(), user: owner.user, payment: None };
     let view = confirm_for(sale, ledger, event.clone(), booking, buyer, command).await;
     let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;

@@ -91,6 +91,12 @@ pub(crate) fn problem_of(error: StartError) -> Problem {
             Code::PaymentsOff,
             "no payment gateway is configured; set gateway, or confirm at the box office",
         ),
+        StartError::EmailWanted => Problem::new(
+            Code::InvalidBody,
+            "buyer: this event limits what one e-mail address may pay for; send buyer.email with this \
+             request",
+        )
+        .about("buyer.email"),
         StartError::Engine(failure) => hide_event(failure.into(), Refusal::ReservationNotFound),
         StartError::Ledger(error) => error.into(),
         StartError::GatewayUnavailable { why, retry_after_ms } => {

@@ -7,7 +7,7 @@ use onrush_core::Time;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::money::Currency;
 use onrush_core::saga::Stage;
-use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
+use onrush_ledger::money::{Capture, OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use utoipa::openapi::RefOr;
@@ -24,7 +24,7 @@ pub struct PaymentBody<'a> {
     /// What it is for.
     #[schema(value_type = IdText)]
     booking: &'a str,
-    /// `open`, `captured`, `failed` or `refunded`.
+    /// `open`, `authorised`, `captured`, `failed` or `refunded`.
     #[schema(value_type = PaymentStatus)]
     status: &'static str,
     /// Who takes the money.
@@ -61,6 +61,9 @@ pub struct PaymentBody<'a> {
 pub enum PaymentStatus {
     /// It waits for the buyer.
     Open,
+    /// The card's bank has set the money aside. It is taken once the card was looked at: only where
+    /// the event has a `max_per_card`.
+    Authorised,
     /// Money was taken.
     Captured,
     /// It ended without money.
@@ -79,6 +82,7 @@ impl<'a> PaymentBody<'a> {
     ) -> Self {
         let status = match payment.stage {
             Stage::Creating | Stage::Open => "open",
+            Stage::Authorised | Stage::Capturing => "authorised",
             Stage::Closing | Stage::Closed | Stage::Void => "failed",
             Stage::Captured => "captured",
             Stage::Refunding | Stage::Returned | Stage::Refunded => "refunded",
@@ -95,7 +99,7 @@ impl<'a> PaymentBody<'a> {
             url: payment.url.as_deref().filter(|_| open),
             client_secret: payment.client_secret.as_deref().filter(|_| open),
             publishable_key: publishable_key.filter(|_| open && payment.client_secret.is_some()),
-            until: until.filter(|_| open),
+            until: until.filter(|_| open || status == "authorised"),
             why: payment.why.as_deref().filter(|_| status == "failed"),
         }
     }
@@ -139,6 +143,9 @@ pub struct LedgerPayment {
     currency: Currency,
     #[schema(value_type = StageName)]
     stage: Stage,
+    /// `at_once` or `later`: when the money is taken, decided when the payment was begun.
+    #[schema(value_type = CaptureName)]
+    capture: Capture,
     /// What was taken, in minor units.
     captured_minor: i64,
     /// Why it failed, or what is odd about it.
@@ -166,6 +173,7 @@ impl From<Payment> for LedgerPayment {
             amount_minor: row.amount_minor,
             currency: row.currency,
             stage: row.stage,
+            capture: row.capture,
             captured_minor: row.captured_minor,
             why: row.why,
             flagged: row.flagged,
@@ -253,6 +261,10 @@ pub enum StageName {
     Creating,
     /// The gateway waits for the buyer.
     Open,
+    /// The card's bank has set the money aside, and nobody has looked at the card yet.
+    Authorised,
+    /// The card may pay: the gateway is to take the money that is set aside.
+    Capturing,
     /// Not wanted any more: the gateway is to cancel it.
     Closing,
     /// The gateway will never take money for it.
@@ -316,6 +328,16 @@ pub enum OnDeclineName {
     Release,
 }
 
+/// When the gateway takes a payment's money.
+#[derive(ToSchema)]
+#[schema(as = Capture, rename_all = "snake_case")]
+pub enum CaptureName {
+    /// As soon as the buyer pays.
+    AtOnce,
+    /// Once the card was looked at.
+    Later,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -340,6 +362,7 @@ mod tests {
             amount_minor: 100,
             currency: "EUR".parse().unwrap(),
             stage: Stage::Open,
+            capture: Capture::AtOnce,
             captured_minor: 0,
             why: None,
             flagged: false,

@@ -6,7 +6,7 @@ use onrush_core::Time;
 use onrush_core::saga::Stage;
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::BookingFilter;
-use onrush_ledger::money::RefundStatus;
+use onrush_ledger::money::{Capture, Payment, RefundStatus};
 use onrush_ledger::projection::{Fact, Projection};
 use onrush_ledger::receipt::ReceiptFilter;
 use onrush_ledger::saga::{Saga, Transition};
@@ -46,7 +46,7 @@ fn refusal(dir: &Path) -> OpenError {
 }
 
 /// The version of the tables: one for each step there is.
-const NEWEST: u32 = 10;
+const NEWEST: u32 = 11;
 /// What a later program would make of them.
 const NEWER: u32 = NEWEST + 1;
 
@@ -308,7 +308,8 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
         .execute_batch(
             "ALTER TABLE refunds DROP COLUMN cause; ALTER TABLE refunds DROP COLUMN decided_by; \
              ALTER TABLE bookings DROP COLUMN prices_minor; \
-             ALTER TABLE bookings DROP COLUMN types; DROP TABLE receipts; PRAGMA user_version = 6",
+             ALTER TABLE bookings DROP COLUMN types; DROP TABLE receipts; \
+             ALTER TABLE payments DROP COLUMN capture; PRAGMA user_version = 6",
         )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
@@ -328,11 +329,46 @@ async fn a_ledger_of_before_receipts_has_none_and_issues_from_the_first_number()
     ledger.advance(paid).await.expect("written");
     ledger.close();
     sql(dir.path())
-        .execute_batch("DROP TABLE receipts; PRAGMA user_version = 9")
+        .execute_batch(
+            "DROP TABLE receipts; ALTER TABLE payments DROP COLUMN capture; PRAGMA user_version = 9",
+        )
         .expect("as it was");
     assert!(matches!(LedgerReader::open(dir.path()), Err(OpenError::Older { version: 9, .. })));
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
     assert_eq!(ledger.receipts(ReceiptFilter::default(), 9).await.expect("read").rows, []);
     let takings = ledger.takings(None, 9).await.expect("read").rows;
     assert_eq!(takings.len(), 1);
+}
+
+/// The table of payments as it was before some of them took their money later.
+const PAYMENTS_OF_BEFORE: &str = "ALTER TABLE payments DROP COLUMN capture; \
+    ALTER TABLE payments RENAME COLUMN stage TO newer; \
+    ALTER TABLE payments ADD COLUMN stage TEXT NOT NULL DEFAULT 'open' CHECK (stage IN ('creating', \
+    'open', 'closing', 'closed', 'void', 'captured', 'refunding', 'returned', 'refunded')); \
+    UPDATE payments SET stage = newer; ALTER TABLE payments DROP COLUMN newer; \
+    PRAGMA user_version = 10";
+
+#[tokio::test]
+async fn payments_of_before_stay_at_their_stages_and_took_their_money_at_once() {
+    let dir = dir();
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    let stages = [Stage::Void, Stage::Refunded, Stage::Open];
+    let payments = (1_u32..).zip(stages).map(|(n, stage)| payment("gala.1", n, stage, 7));
+    let payments: Vec<_> = payments.collect();
+    let refunds = vec![refund("gala.1", 1, RefundStatus::Done, 8)];
+    let paid = Transition { payments: payments.clone(), refunds, ..to(saga("gala.1", 5)) };
+    ledger.advance(paid).await.expect("written");
+    ledger.close();
+    sql(dir.path()).execute_batch(PAYMENTS_OF_BEFORE).expect("as it was");
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    let record = ledger.saga_record(&booking_id("gala.1")).await.expect("read").expect("there");
+    assert_eq!(record.payments, payments);
+    assert!(record.payments.iter().all(|payment| payment.capture == Capture::AtOnce));
+    // And the stages that are new can be written.
+    let later = Payment { capture: Capture::Later, ..payment("gala.1", 3, Stage::Authorised, 7) };
+    let next = Saga { version: record.saga.version + 1, ..record.saga };
+    let moved = Transition { payments: vec![later.clone()], ..to(next) };
+    ledger.advance(moved).await.expect("written");
+    let record = ledger.saga_record(&booking_id("gala.1")).await.expect("read").expect("there");
+    assert_eq!(record.payments.last(), Some(&later));
 }

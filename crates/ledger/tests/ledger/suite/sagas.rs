@@ -4,7 +4,7 @@ use onrush_core::Time;
 use onrush_core::saga::{Stage, Step};
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Buyer;
-use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
+use onrush_ledger::money::{Capture, OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::{Saga, Transition};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -29,6 +29,7 @@ async fn file_is_read_as_it_was_written() {
         why: Some("another amount".into()),
         flagged: true,
         on_decline: OnDecline::Release,
+        capture: Capture::Later,
         ..payment("gala.1", 2, Stage::Refunding, 6)
     };
     let transition = Transition {

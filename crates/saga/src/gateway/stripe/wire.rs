@@ -1,7 +1,7 @@
 //! Stripe's objects, as far as we read them.
 
 use super::money::from_stripe;
-use crate::gateway::{RefundStanding, Standing};
+use crate::gateway::{Fingerprint, RefundStanding, Standing};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -30,6 +30,8 @@ pub(super) struct Intent {
     pub(super) metadata: Metadata,
     last_payment_error: Option<PaymentError>,
     cancellation_reason: Option<String>,
+    /// The charge that the last try to pay made: whole if that was asked for, else its id.
+    latest_charge: Option<Box<serde_json::Value>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -69,14 +71,14 @@ impl Intent {
             }
             "processing" => Some(Standing::Processing { reference: self.id }),
             "requires_payment_method" if self.last_payment_error.is_some() => Some(self.declined()),
-            "requires_payment_method"
-            | "requires_confirmation"
-            | "requires_action"
-            | "requires_capture" => Some(Standing::Open {
-                reference: self.id,
-                url: None,
-                client_secret: self.client_secret,
-            }),
+            "requires_payment_method" | "requires_confirmation" | "requires_action" => {
+                let (reference, client_secret) = (self.id, self.client_secret);
+                Some(Standing::Open { reference, url: None, client_secret })
+            }
+            "requires_capture" => {
+                let card = self.latest_charge.as_deref().and_then(card_of);
+                Some(Standing::Authorised { reference: self.id, card })
+            }
             _ => None,
         }
     }
@@ -86,6 +88,12 @@ impl Intent {
         let why = self.last_payment_error.as_ref().map_or("declined".into(), PaymentError::why);
         Standing::Declined { reference: self.id, why }
     }
+}
+
+/// What the card of a charge is known by; other methods have nothing of the kind.
+fn card_of(charge: &serde_json::Value) -> Option<Fingerprint> {
+    let text = charge.pointer("/payment_method_details/card/fingerprint")?.as_str()?;
+    Fingerprint::new(text.to_owned())
 }
 
 /// A refund.

@@ -2,8 +2,9 @@
 
 use onrush_core::Time;
 use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
-use onrush_core::ids::{BookingId, ChannelId, PlaceId, UserId};
+use onrush_core::ids::{BookingId, ChannelId, PayerId, PlaceId, UserId};
 use onrush_core::limits::ENDED_KNOWN_MS;
+use onrush_core::payers::PayerBy;
 use onrush_core::prices::PriceStep;
 use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::types::TypeView;
@@ -220,6 +221,8 @@ pub(super) struct Booking {
     pub(super) payments: u8,
     pub(super) extensions: u8,
     pub(super) checked_in: Vec<CheckIn>,
+    /// One of each kind at most.
+    pub(super) payers: Vec<(PayerBy, PayerId)>,
 }
 
 impl Booking {

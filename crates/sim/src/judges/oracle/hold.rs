@@ -146,6 +146,7 @@ impl Oracle {
             payments: 0,
             extensions: 0,
             checked_in: Vec::new(),
+            payers: Vec::new(),
         };
         let reply = Reply::Hold(booking.view());
         self.bookings.insert(id.clone(), booking);

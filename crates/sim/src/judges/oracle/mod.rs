@@ -14,6 +14,7 @@ mod hold;
 mod limits;
 mod money;
 mod organiser;
+mod payers;
 mod prices;
 mod settings;
 mod single_seats;
@@ -136,6 +137,9 @@ impl Oracle {
             }
             Command::Extend { booking, user } => self.extend(at, booking, user),
             Command::Release { booking, user } => self.release(at, booking, user),
+            Command::NamePayer { booking, user, by, payer } => {
+                self.name_payer(at, booking, user, *by, *payer)
+            }
             Command::BeginPayment { booking, user, payment } => {
                 self.begin_payment(at, booking, user, payment)
             }

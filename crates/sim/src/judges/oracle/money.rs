@@ -163,6 +163,7 @@ impl Oracle {
                 self.free_again(&terms)?;
                 self.within_limit(user, terms.lines.units())?;
                 self.within_limits(user, &terms.lines, terms.types.as_deref())?;
+                self.within_limits_of_payers(id)?;
                 return self.sell_late(at, id, payment);
             }
             HoldState::Expired { .. } => return Err(Refusal::HoldExpired),

@@ -2,6 +2,7 @@
 
 use super::limits::wrong_limit;
 use super::organiser::is_name;
+use super::payers::wrong_limit_of_payers;
 use onrush_core::Refusal;
 use onrush_core::Time;
 use onrush_core::settings::{Order, RoomSettings, Settings};
@@ -50,7 +51,7 @@ pub(super) fn wrong_setting(it: &Settings) -> Option<String> {
     if it.max_per_user.is_some_and(|limit| limit < 1) {
         return Some("max_per_user".to_owned());
     }
-    let wrong = wrong_limit(&it.limits);
+    let wrong = wrong_limit(&it.limits).or_else(|| wrong_limit_of_payers(it));
     if wrong.is_some() {
         return wrong;
     }

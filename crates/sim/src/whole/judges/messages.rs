@@ -160,9 +160,9 @@ fn about(change: &Change) -> Option<About> {
             BookingChange::ConfirmedCancelled { booking, .. } => (BOOKING_CANCELLED, booking),
             BookingChange::PaymentFailed { booking, .. } => (PAYMENT_FAILED, booking),
             BookingChange::CheckedIn { booking, .. } => (TICKET_CHECKED_IN, booking),
-            BookingChange::PaymentBegun { .. } | BookingChange::LatePaymentFailed { .. } => {
-                return None;
-            }
+            BookingChange::PayerNamed { .. }
+            | BookingChange::PaymentBegun { .. }
+            | BookingChange::LatePaymentFailed { .. } => return None,
         },
         Change::Setup(_)
         | Change::Sale(_)
@@ -342,7 +342,7 @@ impl Judge<'_> {
         let (Some(address), Some(known)) = (self.world.address(booking), known) else {
             return (0, 0);
         };
-        let is_tried = |paid: &Paid| paid.is_tried;
+        let is_tried = |paid: &Paid| paid.card.is_some();
         let (least, most) = match *kind {
             // Tickets that are void are not sent.
             BOOKING_CONFIRMED if known.end == HoldStatus::Cancelled => (0, times),

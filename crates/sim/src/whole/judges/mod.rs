@@ -1,10 +1,12 @@
 //! The judges: what must be so in the end, from the bank's book, the journal's bare facts, and what
 //! buyers were told.
 
+mod cards;
 mod door;
 mod draw;
 mod messages;
 mod organiser;
+mod payers;
 mod types;
 
 use super::bank::{Account, Bank};
@@ -117,6 +119,8 @@ pub(super) async fn look(
     organiser::judge(world, &entries, violations);
     door::judge(world, &entries, violations);
     types::judge(world, &entries, violations);
+    payers::judge(world, &entries, violations);
+    cards::judge(world, bank, &facts, &entries, violations);
     draw::judge(server, world, &entries, violations).await;
     messages::judge(server, world, bank, &facts, &entries, violations).await;
     let confirmed = facts.bookings.values().filter(|known| known.end == HoldStatus::Confirmed);
@@ -366,7 +370,9 @@ impl Facts {
                     known.refund_minor = *refund_minor;
                 }
             }
-            BookingChange::LatePaymentFailed { .. } | BookingChange::CheckedIn { .. } => {}
+            BookingChange::PayerNamed { .. }
+            | BookingChange::LatePaymentFailed { .. }
+            | BookingChange::CheckedIn { .. } => {}
         }
     }
 

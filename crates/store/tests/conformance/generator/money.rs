@@ -5,7 +5,8 @@ use crate::world::{payment, risky_text};
 use onrush_core::Command;
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
-use onrush_core::ids::PaymentId;
+use onrush_core::ids::{BookingId, PayerId, PaymentId, UserId};
+use onrush_core::payers::PayerBy;
 use onrush_core::snapshot::HoldRow;
 
 impl Generator {
@@ -23,6 +24,19 @@ impl Generator {
             Some(running) if self.random.percent(90) => running,
             _ => payment(self.random.below(self.fresh[3] + 1)),
         }
+    }
+
+    /// Names one of few payers, mostly where payers have limits: which one follows from how many
+    /// payments there were.
+    fn name_payer(&mut self, booking: &BookingId, user: &UserId) {
+        let (settings, nth) = (&self.world.settings, self.fresh[3]);
+        if settings.max_per_email.or(settings.max_per_card).is_none() && !nth.is_multiple_of(7) {
+            return;
+        }
+        let by = PayerBy::ALL[usize::from(nth.is_multiple_of(2))];
+        let payer = PayerId::from_u128(u128::from(nth % 3) << 64 | 0xabc);
+        let (booking, user) = (booking.clone(), user.clone());
+        self.ask(Command::NamePayer { booking, user, by, payer });
     }
 
     pub(super) fn money(&mut self) {
@@ -45,6 +59,7 @@ impl Generator {
                     }
                 };
                 let payment = payment(self.fresh(3));
+                self.name_payer(&booking, &user);
                 self.ask(Command::BeginPayment { booking, user, payment });
             }
             5..=7 => {
@@ -63,6 +78,7 @@ impl Generator {
             }
             8 | 9 => {
                 let (booking, user, state) = self.some_booking(pays);
+                self.name_payer(&booking, &user);
                 let payment = self.random.percent(95).then(|| self.payment_of(&state));
                 self.ask(Command::Confirm { booking, user, payment });
             }
@@ -75,6 +91,9 @@ impl Generator {
             12 | 13 => {
                 let (booking, user, _) =
                     self.some_booking(|state| matches!(state, HoldState::Confirmed { .. }));
+                if self.fresh[3].is_multiple_of(4) {
+                    self.name_payer(&booking, &user);
+                }
                 let refund_minor = *self.random.pick(&[
                     None,
                     None,

@@ -52,6 +52,14 @@ pub struct EventBody {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     limits: Vec<UserLimitBody>,
+    /// Units that bookings paid for under one e-mail address may have together; missing without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    max_per_email: Option<u32>,
+    /// The same of one card, as the payment gateway recognises it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    max_per_card: Option<u32>,
     /// Missing where visitors may claim for good.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -122,6 +130,8 @@ impl EventBody {
             extensions: settings.extensions,
             max_per_user: settings.max_per_user,
             limits: UserLimitBody::shown(settings.limits),
+            max_per_email: settings.max_per_email,
+            max_per_card: settings.max_per_card,
             claim_ttl_max_ms: settings.claim_ttl_max_ms,
             prequeue_at: settings.prequeue_at,
             opens_at: settings.opens_at,

@@ -5,8 +5,8 @@ use super::limits::UserLimitBody;
 use super::money::{FeesBody, RefundRuleBody, TaxBody};
 use super::room::RoomChange;
 use crate::json::ids::{
-    CurrencyText, DurationNumber, EventIdText, FreeText, LATEST_MS, LimitNumber, SettableTime,
-    SmallLimitNumber, TimesNumber,
+    CurrencyText, DurationNumber, EventIdText, FreeText, LATEST_MS, LimitNumber, PayerLimitNumber,
+    SettableTime, SmallLimitNumber, TimesNumber,
 };
 use crate::json::object::Object;
 use crate::json::sale::SingleSeatsName;
@@ -63,6 +63,12 @@ pub struct NewEvent {
     #[schema(value_type = Option<Vec<UserLimitBody>>, max_items = 100)]
     limits: Option<Vec<Object<UserLimitBody>>>,
     #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<PayerLimitNumber>)]
+    max_per_email: Option<Option<Whole<u32>>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<PayerLimitNumber>)]
+    max_per_card: Option<Option<Whole<u32>>>,
+    #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<DurationNumber>)]
     claim_ttl_max_ms: Option<Option<Whole<i64>>>,
     #[serde(default, deserialize_with = "given")]
@@ -104,6 +110,8 @@ impl NewEvent {
             extensions: self.extensions,
             max_per_user: self.max_per_user,
             limits: self.limits,
+            max_per_email: self.max_per_email,
+            max_per_card: self.max_per_card,
             claim_ttl_max_ms: self.claim_ttl_max_ms,
             prequeue_at: self.prequeue_at,
             opens_at: self.opens_at,
@@ -154,6 +162,14 @@ pub struct SettingsChange {
     /// The same of pools, categories and their ticket types, in the order they are checked.
     #[schema(value_type = Option<Vec<UserLimitBody>>, max_items = 100)]
     limits: Option<Vec<Object<UserLimitBody>>>,
+    /// Units that bookings paid for under one e-mail address may have together; `null` is no limit.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<PayerLimitNumber>)]
+    max_per_email: Option<Option<Whole<u32>>>,
+    /// The same of one card, as the payment gateway recognises it.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<PayerLimitNumber>)]
+    max_per_card: Option<Option<Whole<u32>>>,
     /// How long a visitor's claim lasts at most, also one that names no time; `null` lets visitors
     /// claim for good.
     #[serde(default, deserialize_with = "given")]
@@ -211,6 +227,8 @@ impl SettingsChange {
             extensions: None,
             max_per_user: None,
             limits: None,
+            max_per_email: None,
+            max_per_card: None,
             claim_ttl_max_ms: None,
             prequeue_at: None,
             opens_at: None,
@@ -250,6 +268,8 @@ impl SettingsChange {
         set(&mut settings.extensions, whole(self.extensions));
         set(&mut settings.max_per_user, self.max_per_user.map(whole));
         set(&mut settings.limits, self.limits.map(UserLimitBody::limits));
+        set(&mut settings.max_per_email, self.max_per_email.map(whole));
+        set(&mut settings.max_per_card, self.max_per_card.map(whole));
         set(&mut settings.claim_ttl_max_ms, self.claim_ttl_max_ms.map(whole));
         set(&mut settings.prequeue_at, self.prequeue_at.map(time));
         set(&mut settings.opens_at, self.opens_at.map(time));
