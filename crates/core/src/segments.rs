@@ -117,6 +117,10 @@ type Place = (u32, u32, usize);
 /// leave, the worst rank, the single seats, the rank of their segment, and which was added first.
 type Key = (bool, u32, u32, u32, usize);
 
+/// What groups in several rows are compared by: whether they come last for the single seats they
+/// leave, the worst rank, the single seats, and which row they begin in.
+type SplitKey = (bool, u32, u32, usize);
+
 /// All segments of one event's seats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Segments {
@@ -332,7 +336,7 @@ impl Segments {
     pub(crate) fn apart(&self, quantity: u32, filter: &Filter) -> Option<Vec<usize>> {
         (2..=quantity / 2).find_map(|groups| {
             let groups = groups as usize;
-            let mut best: Option<((bool, u32, u32, usize), Vec<Choice>)> = None;
+            let mut best: Option<(SplitKey, Vec<Choice>)> = None;
             let mut tried = BTreeSet::new();
             for (best_free, _, nth) in self.by_best_pair() {
                 // Nothing from here on is better than that, or as good and of rows that were added first.

@@ -28,7 +28,7 @@ fn over_tls(
 async fn refusal(settings: &RabbitSettings) -> String {
     let topology = Topology::new(settings);
     let connecting = patiently("an answer", connect(settings, &topology, "test")).await;
-    connecting.err().expect("it is refused").to_string()
+    connecting.expect_err("it is refused").to_string()
 }
 
 #[tokio::test]

@@ -14,8 +14,8 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V8__prices.sql"),
     include_str!("../../migrations/sqlite/V9__types.sql"),
     include_str!("../../migrations/sqlite/V10__receipts.sql"),
-    include_str!("../../migrations/sqlite/V11__keys.sql"),
-    include_str!("../../migrations/sqlite/V12__capture.sql"),
+    include_str!("../../migrations/sqlite/V11__capture.sql"),
+    include_str!("../../migrations/sqlite/V12__keys.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.
