@@ -3,6 +3,7 @@
 use super::client::{Asking, Client};
 use super::server::Server;
 use super::story::Story;
+use super::strikes::Strikes;
 use crate::chance::Chance;
 use axum::http::HeaderMap;
 use onrush_core::ids::{BookingId, PaymentId};
@@ -24,6 +25,9 @@ use tokio::time::sleep;
 
 /// How long the bank repeats a message that nobody takes.
 const REPEATS: u32 = 12;
+/// Of how many calls that move money or set it free, in a hundred, the server does not see the answer
+/// because it has ended.
+const LAST_CALLS_PERCENT: u32 = 10;
 /// Where its messages come from.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
@@ -71,6 +75,7 @@ pub(super) struct Bank {
     has_faults: AtomicBool,
     /// Ids of messages.
     news: UnboundedSender<String>,
+    strikes: Arc<Strikes>,
     story: Story,
 }
 
@@ -101,6 +106,7 @@ impl Bank {
     pub(super) fn open(
         seed: u64,
         has_faults: bool,
+        strikes: Arc<Strikes>,
         story: Story,
     ) -> (Arc<Self>, UnboundedReceiver<String>) {
         let (news, told) = unbounded_channel();
@@ -110,7 +116,7 @@ impl Bank {
             chance: Chance::of(seed, "bank", 0),
         };
         let has_faults = AtomicBool::new(has_faults);
-        (Arc::new(Self { book: Mutex::new(book), has_faults, news, story }), told)
+        (Arc::new(Self { book: Mutex::new(book), has_faults, news, strikes, story }), told)
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -222,6 +228,14 @@ impl Bank {
         let silent = || GatewayError::Unavailable("no answer".into());
         if never { Err(silent()) } else { Ok(lost) }
     }
+
+    /// The same for a call after which money is somewhere else.
+    async fn moving_way(&self) -> Result<bool, GatewayError> {
+        if self.has_faults.load(Ordering::Relaxed) {
+            self.strikes.draw(LAST_CALLS_PERCENT);
+        }
+        self.way().await
+    }
 }
 
 fn answer<T>(lost: bool, value: T) -> Result<T, GatewayError> {
@@ -288,7 +302,7 @@ impl Gateway for Bank {
 
     fn capture<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
         Box::pin(async move {
-            let lost = self.way().await?;
+            let lost = self.moving_way().await?;
             let mut book = self.book();
             let payment = &order.payment;
             let Some(entry) = book.entries.get_mut(payment) else {
@@ -309,7 +323,7 @@ impl Gateway for Bank {
 
     fn cancel<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
         Box::pin(async move {
-            let lost = self.way().await?;
+            let lost = self.moving_way().await?;
             let mut book = self.book();
             // One that is not known will not be created later either.
             let entry = book.entries.entry(order.payment.clone()).or_insert_with(|| Entry {
@@ -330,7 +344,7 @@ impl Gateway for Bank {
 
     fn refund<'a>(&'a self, order: &'a RefundOrder) -> Answer<'a, RefundStanding> {
         Box::pin(async move {
-            let lost = self.way().await?;
+            let lost = self.moving_way().await?;
             let mut book = self.book();
             let payment = &order.payment.payment;
             let refused = |why: &str| Err(GatewayError::Refused(why.into()));

@@ -29,6 +29,7 @@ mod planted;
 mod receivers;
 mod server;
 mod story;
+mod strikes;
 mod types;
 mod watch;
 mod world;
@@ -48,6 +49,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use story::Story;
+use strikes::Strikes;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use world::World;
@@ -128,9 +130,12 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         deal(move |to| to.fill_with(|| bytes.any() as u8), move || told.look().wall.0 / 1_000);
     let story = Story::begin();
     let world = Arc::new(World::of(seed, buyers));
-    let (bank, news) = Bank::open(seed, faults.bank, story.clone());
-    let server =
-        Server::new(seed, faults, dir.clone(), bank.clone(), clocks.clone(), story.clone());
+    let strikes = Strikes::new(seed);
+    let (bank, news) = Bank::open(seed, faults.bank, strikes.clone(), story.clone());
+    let server = {
+        let (bank, clocks, story) = (bank.clone(), clocks.clone(), story.clone());
+        Server::new(seed, faults, dir.clone(), bank, clocks, strikes, story)
+    };
     server.start().await;
     let mut organiser = Organiser::new(seed, world.clone(), server.clone());
     let mut violations = Vec::new();

@@ -12,6 +12,7 @@ use super::opening::{self, Opened};
 use super::planted::Planted;
 use super::receivers::Receivers;
 use super::story::Story;
+use super::strikes::Strikes;
 use crate::chance::Chance;
 use onrush_api::http::public_router;
 use onrush_api::http::state::{HttpDeps, HttpState};
@@ -98,6 +99,7 @@ pub(super) struct Server {
     /// Whether the sale is set up. Before, nobody would start a server again.
     is_open: AtomicBool,
     kills: AtomicU64,
+    strikes: Arc<Strikes>,
     state: Mutex<State>,
 }
 
@@ -108,6 +110,7 @@ impl Server {
         dir: PathBuf,
         bank: Arc<Bank>,
         clocks: Arc<Clocks>,
+        strikes: Arc<Strikes>,
         story: Story,
     ) -> Arc<Self> {
         let state = State { life: None, tasks: JoinSet::new(), files: None, lives: 0, starts: 0 };
@@ -126,6 +129,7 @@ impl Server {
             calm: AtomicBool::new(false),
             is_open: AtomicBool::new(false),
             kills: AtomicU64::new(0),
+            strikes,
             state: Mutex::new(state),
         })
     }
@@ -539,6 +543,7 @@ pub(super) async fn kill_now_and_then(server: Arc<Server>, seed: u64) {
         let end = tokio::select! {
             biased;
             end = server.disk.ends() => end,
+            () = server.strikes.due() => end,
             () = sleep(Duration::from_millis(lives_ms.unsigned_abs())) => end,
         };
         server.kill(end).await;
