@@ -20,7 +20,7 @@ export FUZZ_OUT=${CARGO_TARGET_DIR:-target}
 # With all of the workspace, so that the crates of others are those that the tests are built with. Cargo keeps what the
 # wrapper made apart from the rest.
 RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/with_coverage.sh \
-  cargo build --workspace --example fuzz --features onrush-fuzz/libfuzzer --locked --quiet
+  cargo build --workspace --example fuzz --features onrush-fuzz/libfuzzer,onrush-bridge/kafka-tls --locked --quiet
 
 # One target: a line of figures, or what was found and how to see it again.
 fuzz() {

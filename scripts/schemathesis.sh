@@ -12,7 +12,7 @@ if [ ! -x "$st" ]; then
 fi
 # The program as the tests have it: there is nothing to build after them. By itself it would have other features, and so
 # would nearly everything that it is made of.
-cargo test --workspace --locked --no-run --quiet
+cargo test --workspace --features onrush-bridge/kafka-tls --locked --no-run --quiet
 
 export ONRUSH_ADMIN_KEY=schemathesis-admin-key ONRUSH_VISITORS_PER_MIN=1000000 ONRUSH_LIMITS=off ONRUSH_SHED_AFTER_MS=0 ONRUSH_LIMITS_ADDRESS_WRONG_KEYS_PER_MIN=off ONRUSH_GATEWAY=sandbox ONRUSH_BOOKING_PATHS=true
 

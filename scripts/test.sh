@@ -44,13 +44,13 @@ else
 fi
 
 step "lints"
-cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+cargo clippy --workspace --all-targets --features onrush-bridge/kafka-tls --locked --quiet -- -D warnings
 
 step "lints without the cluster"
 cargo clippy -p onrush --locked --quiet -- -D warnings
 
 step "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features onrush/cluster --no-deps --document-private-items --locked --quiet
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features onrush/cluster,onrush-bridge/kafka-tls --no-deps --document-private-items --locked --quiet
 
 step "files to deploy"
 if target/python/bin/python -c "import yaml" 2>/dev/null; then

@@ -98,7 +98,7 @@ async fn give_back(
 pub struct Cancellation {
     /// Read over: who asks is the key's name.
     #[serde(default)]
-    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    #[schema(value_type = serde_json::Value, deprecated)]
     by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]

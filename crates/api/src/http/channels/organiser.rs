@@ -49,7 +49,7 @@ pub struct NewChannel {
     release: Option<NewRelease>,
     /// Read over: who asks is the key's name.
     #[serde(default)]
-    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    #[schema(value_type = serde_json::Value, deprecated)]
     by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
@@ -79,7 +79,7 @@ pub struct ReleaseNow {
     into: Option<String>,
     /// Read over: who asks is the key's name.
     #[serde(default)]
-    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    #[schema(value_type = serde_json::Value, deprecated)]
     by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]

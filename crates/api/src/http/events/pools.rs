@@ -76,7 +76,7 @@ pub struct NewCapacity {
     capacity: Whole<u32>,
     /// Read over: who asks is the key's name.
     #[serde(default)]
-    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    #[schema(value_type = serde_json::Value, deprecated)]
     by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]

@@ -49,7 +49,7 @@ pub struct NewPrice {
     later: Vec<NewStep>,
     /// Read over: who asks is the key's name.
     #[serde(default)]
-    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    #[schema(value_type = serde_json::Value, deprecated)]
     by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]

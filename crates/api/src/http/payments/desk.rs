@@ -46,7 +46,7 @@ pub struct DeskSearch {
 pub struct Settling {
     /// Read over: who asks is the key's name.
     #[serde(default)]
-    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    #[schema(value_type = serde_json::Value, deprecated)]
     by: IgnoredAny,
     /// What they did.
     #[schema(value_type = FreeText)]

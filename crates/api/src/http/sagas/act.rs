@@ -23,7 +23,7 @@ use utoipa::ToSchema;
 pub struct By {
     /// Read over: who asks is the key's name.
     #[serde(default)]
-    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    #[schema(value_type = serde_json::Value, deprecated)]
     by: IgnoredAny,
 }
 

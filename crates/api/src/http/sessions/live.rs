@@ -129,7 +129,7 @@ pub struct Keys {
 
 /// A key; what it is made of nobody knows here.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Key)]
+#[schema(as = NamedKey)]
 pub struct KeyBody {
     /// Who has it.
     name: String,

@@ -134,7 +134,7 @@ pub struct UnitsAndReason<'a> {
     seats: Vec<Cow<'a, str>>,
     /// Read over: who asks is the key's name.
     #[serde(default)]
-    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    #[schema(value_type = serde_json::Value, deprecated)]
     by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
@@ -163,7 +163,7 @@ pub struct AllottedUnits<'a> {
     to: Option<Cow<'a, str>>,
     /// Read over: who asks is the key's name.
     #[serde(default)]
-    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    #[schema(value_type = serde_json::Value, deprecated)]
     by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
