@@ -6,7 +6,7 @@ use crate::http::body::JsonBody;
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::json::ids::{FreeText, IdText};
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::response::Response;
 use onrush_core::ids::BookingId;
