@@ -75,6 +75,9 @@ pub fn audit(dir: &Path) -> Result<AuditReport, OpenError> {
     if let Some(why) = lost {
         audit.violation(why);
     }
+    if let Some(why) = reader.complaint_about_view() {
+        audit.violation(format!("the view changes cannot be read: {why}"));
+    }
     let replayed = replay(reader, Seq::default(), last, |entry| {
         audit.note(&entry);
         Ok(())

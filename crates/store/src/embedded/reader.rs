@@ -74,6 +74,13 @@ impl JournalReader {
         &self.path
     }
 
+    /// Why the view that has a row a change cannot be read, if it cannot. Nothing here reads through
+    /// it; people with tools of SQLite do.
+    pub(super) fn complaint_about_view(&self) -> Option<String> {
+        let select = "SELECT seq, at, event, change, body FROM changes LIMIT 0";
+        self.connection.prepare(select).err().map(|error| error.to_string())
+    }
+
     /// The number of the last decision; 0 if there is none.
     ///
     /// # Errors

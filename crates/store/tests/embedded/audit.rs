@@ -32,6 +32,23 @@ fn planted_hold(lines: &str) -> String {
 }
 
 #[tokio::test]
+async fn view_that_a_flipped_bit_has_changed_is_found() {
+    let sale = Sale::new();
+    sale.opened().await.close();
+    assert_audit_is_clean(sale.path());
+    let db = rusqlite::Connection::open(sale.path().join("engine.db")).expect("opened");
+    db.execute_batch(
+        "PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = replace(sql, 'journal.body', 'nournal.body')
+         WHERE name = 'changes'",
+    )
+    .expect("planted");
+    drop(db);
+    let report = audit(sale.path()).expect("readable");
+    assert!(report.violations[0].contains("the view changes"), "{report:?}");
+}
+
+#[tokio::test]
 async fn planted_double_sale_of_a_seat_is_found() {
     let sale = Sale::new();
     let engine = sale.opened().await;
