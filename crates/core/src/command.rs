@@ -11,6 +11,7 @@ use crate::settings::{Digest, Settings};
 use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::types::{AskedTypes, TicketType};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Who takes a confirmed booking back, and what the buyer gets for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,7 +198,7 @@ pub enum Command {
         /// Whose.
         user: UserId,
         /// What.
-        order: Box<BestOrder>,
+        order: Arc<BestOrder>,
         /// Channels that the visitor may use, the one to take from first before the others.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         channels: Vec<ChannelId>,

@@ -8,6 +8,7 @@ use crate::time::Time;
 use crate::types::{AskedTypes, HeldType, HeldTypes, Part, parts, type_of_ticket};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
 /// What never changes about a booking. Shared between state, journal, feed and answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +21,7 @@ pub struct HoldTerms {
     pub lines: Lines,
     /// What was asked for, if seats were left to the rules: a retry asks for the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Box<BestOrder>>,
+    pub asked: Option<Arc<BestOrder>>,
     /// The price of one unit of each line when it was held, pools' and then seats'; nothing if all
     /// were the first prices that these had.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -7,6 +7,7 @@
 //! single seats are refused, a choice that leaves some comes after all that leave none. Seats that
 //! a visitor would rather have come before all that, if every one of them can be had.
 
+mod free;
 mod single_seats;
 
 pub(crate) use single_seats::Avoidable;
@@ -14,6 +15,7 @@ pub(crate) use single_seats::Avoidable;
 use crate::limits::{MAX_BEST_QUANTITY, MAX_SEATS_PER_SEGMENT};
 use crate::settings::SingleSeats;
 use crate::spec::SeatSpec;
+use free::FreeSeats;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -23,6 +25,7 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Segment {
     seats: Range<usize>,
+    free: FreeSeats,
     section: usize,
     category: usize,
     /// The best of its seats'.
@@ -77,6 +80,12 @@ pub(crate) struct Filter {
 impl Filter {
     fn lets(&self, segment: &Segment) -> bool {
         self.categories[segment.category] && self.sections[segment.section]
+    }
+
+    /// Whether a segment's best choice has the best worst rank there is in it: nothing else is named
+    /// of it, and single seats do not matter more.
+    fn takes_the_best_rank(&self) -> bool {
+        self.named.is_empty() && self.single_seats == SingleSeats::Allow
     }
 
     /// Whether so many single seats put a choice after all that leave none.
@@ -178,6 +187,7 @@ impl Segments {
             let section = self.section(&spec.section);
             self.segments.push(Segment {
                 seats: position..position + 1,
+                free: FreeSeats::default(),
                 section,
                 category,
                 rank: spec.rank,
@@ -239,22 +249,26 @@ impl Segments {
     pub(crate) fn set(&mut self, position: usize, whose: Whose) {
         let was_free = self.is_free(position);
         self.whose[position] = whose;
-        if self.is_free(position) != was_free {
-            self.count(self.segment_of[position]);
+        let is_free = self.is_free(position);
+        if is_free != was_free {
+            let nth = self.segment_of[position];
+            let segment = &mut self.segments[nth];
+            segment.free.set(position - segment.seats.start, is_free);
+            self.count(nth);
         }
     }
 
     /// Looks again at which seats of a segment are free.
     fn count(&mut self, nth: usize) {
-        let seats = self.segments[nth].seats.clone();
-        let (mut run, mut longest) = (0, 0);
-        // Of so many seats that end here.
-        let mut worst = [u32::MAX; BOUNDED];
-        let mut worst_of = worst;
-        for (whose, rank) in self.whose[seats.clone()].iter().zip(&self.ranks[seats]) {
-            if *whose == Whose::Everybodys {
-                run += 1;
-                longest = longest.max(run);
+        let segment = &self.segments[nth];
+        let ranks = &self.ranks[segment.seats.clone()];
+        let mut longest = 0;
+        let mut worst_of = [u32::MAX; BOUNDED];
+        for run in segment.free.runs() {
+            longest = longest.max(run.len() as u32);
+            // Of so many seats that end here.
+            let mut worst = [u32::MAX; BOUNDED];
+            for rank in &ranks[run] {
                 for more in (1..BOUNDED).rev() {
                     worst[more] = worst[more - 1].max(*rank);
                 }
@@ -262,9 +276,6 @@ impl Segments {
                 for (best, worst) in worst_of.iter_mut().zip(worst) {
                     *best = worst.min(*best);
                 }
-            } else {
-                run = 0;
-                worst = [u32::MAX; BOUNDED];
             }
         }
         self.change(nth, |segment| {
@@ -277,9 +288,11 @@ impl Segments {
     /// The same house as it is to those who may take seats of these kinds only: looks at every seat.
     pub(crate) fn seen_by(&self, may_take: &[Whose]) -> Self {
         let mut seen = self.clone();
-        for whose in &mut seen.whose {
+        for (seat, whose) in seen.whose.iter_mut().enumerate() {
             let is_free = may_take.contains(whose);
             *whose = if is_free { Whose::Everybodys } else { Whose::Nobodys };
+            let segment = &mut seen.segments[seen.segment_of[seat]];
+            segment.free.set(seat - segment.seats.start, is_free);
         }
         (0..seen.segments.len()).for_each(|nth| seen.count(nth));
         seen
@@ -315,8 +328,11 @@ impl Segments {
                     continue;
                 }
                 // A choice that comes last does not rule out one of a worse rank that leaves nobody alone.
-                let within =
+                let mut within =
                     best.as_ref().filter(|(key, _)| !key.0).map_or(u32::MAX, |(key, _)| key.1);
+                if filter.takes_the_best_rank() && quantity as usize <= BOUNDED {
+                    within = within.min(at_best);
+                }
                 let among = segment.seats.clone();
                 if let Some(it) = self.best_of(segment, among, quantity, within, filter) {
                     let key = (filter.puts_last(it.singles), it.worst_rank, it.singles, rank, nth);
@@ -455,12 +471,19 @@ impl Segments {
             }
             let others = runs.iter().enumerate().filter(|(other, _)| *other != nth);
             let longest_other = others.map(|(_, run)| run.len()).max().unwrap_or(0);
-            for (start, ranks) in (seats.start..).zip(self.ranks[seats].windows(quantity)) {
-                let worst_rank = ranks.iter().copied().max().unwrap_or(0);
+            // Seats that end here and are side by side, none of them worse than what is asked for.
+            let mut good = 0;
+            for (end, rank) in (seats.start + 1..).zip(&self.ranks[seats]) {
+                good = if *rank <= within { good + 1 } else { 0 };
+                if good < quantity {
+                    continue;
+                }
+                let seats = end - quantity..end;
+                let (start, ranks) = (seats.start, self.ranks[seats.clone()].iter());
+                let worst_rank = ranks.copied().max().unwrap_or(0);
                 if worst_rank > within {
                     continue;
                 }
-                let seats = start..start + quantity;
                 let sides = [start - run.start, run.end - seats.end];
                 let it = Choice {
                     worst_rank,
@@ -482,17 +505,11 @@ impl Segments {
 
     /// The runs of free seats of a segment that are not named beside.
     fn runs(&self, segment: &Segment, filter: &Filter) -> Runs {
-        let mut runs = Runs::new();
-        let mut begun = None;
-        for (seat, whose) in segment.seats.clone().zip(&self.whose[segment.seats.clone()]) {
-            if *whose == Whose::Everybodys && !filter.named.contains(&seat) {
-                begun.get_or_insert(seat);
-            } else if let Some(start) = begun.take() {
-                runs.push(start..seat);
-            }
+        let (first, mut free) = (segment.seats.start, segment.free);
+        for seat in filter.named.iter().filter(|seat| segment.seats.contains(seat)) {
+            free.set(seat - first, false);
         }
-        runs.extend(begun.map(|start| start..segment.seats.end));
-        runs
+        free.runs().map(|run| first + run.start..first + run.end).collect()
     }
 }
 

@@ -12,6 +12,7 @@ use onrush_core::payers::PayerBy;
 use onrush_core::question::{BookingOf, BookingsOf, ClaimOf, PlaceOf, Query};
 use onrush_core::view::{PlaceState, Reply};
 use onrush_core::{Command, Refusal, Time};
+use std::sync::Arc;
 
 /// What a buyer does next.
 pub(crate) enum Act {
@@ -213,7 +214,7 @@ impl Buyer {
             let channels = floor.some_channels(&mut self.chance);
             let best = order.best().quantity();
             let types = types::named(&mut self.types, floor, order.beside(), best);
-            let order = Box::new(order);
+            let order = Arc::new(order);
             let wish = Command::HoldBest { booking, user, order, channels, types };
             self.wish = Some(wish.clone());
             return wish;

@@ -250,7 +250,7 @@ impl Planted {
                     Bug::BestForgetsThePrice => best.up_to(None)?,
                     _ => best.rather(Vec::new())?,
                 };
-                let other = Box::new(BestOrder::new(best, order.beside().cloned())?);
+                let other = Arc::new(BestOrder::new(best, order.beside().cloned())?);
                 let (booking, user) = (booking.clone(), user.clone());
                 let (channels, types) = (channels.clone(), types.clone());
                 let other = Command::HoldBest { booking, user, order: other, channels, types };

@@ -33,7 +33,7 @@ pub(super) struct HoldWish<'a> {
 struct NewHold<'a> {
     wish: HoldWish<'a>,
     lines: Lines,
-    asked: Option<Box<BestOrder>>,
+    asked: Option<Arc<BestOrder>>,
     sources: Sources,
     types: Option<Box<HeldTypes>>,
 }
@@ -160,14 +160,14 @@ impl Event {
         at: Time,
         settings: &Settings,
         wish: HoldWish<'_>,
-        order: &BestOrder,
+        order: &Arc<BestOrder>,
     ) -> Result<Decision, Refusal> {
         let HoldWish { booking, user, channels, types } = wish;
         let beside = order.beside();
         types.check_fit(beside, order.best().quantity())?;
         if let Some(hold) = self.bookings.get(booking) {
             let same = hold.terms.user == *user
-                && hold.terms.asked.as_deref() == Some(order)
+                && hold.terms.asked.as_ref() == Some(order)
                 && hold.terms.asked_same_types(types);
             let reply = || Decision::nothing(Reply::Hold(hold.view()));
             return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
@@ -199,7 +199,7 @@ impl Event {
         let pools = beside.map(|beside| beside.pools().to_vec()).unwrap_or_default();
         let sources = self.sources_with(&sources, &pools, &mut seats);
         let lines = Lines::new(pools, seats)?;
-        let asked = Some(Box::new(order.clone()));
+        let asked = Some(Arc::clone(order));
         let types = self.groups_of_best(at, &lines, &best, types)?.held(types);
         let hold = NewHold { wish, lines, asked, sources, types };
         Ok(self.place(at, settings, session, hold))

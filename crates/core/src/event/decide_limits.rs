@@ -15,13 +15,12 @@ impl Event {
     /// Checks the limit of the whole event.
     pub(super) fn check_user_limit(&self, user: &UserId, more: u32) -> Result<(), Refusal> {
         let limit = self.settings.as_ref().and_then(|settings| settings.max_per_user);
+        let Some(limit) = limit else { return Ok(()) };
         let held = self.user(user).map_or(0, |user| user.units);
-        match limit {
-            Some(limit) if held.saturating_add(more) > limit => {
-                Err(Refusal::UserLimitExceeded { limit, held, of: None, ticket_type: None })
-            }
-            Some(_) | None => Ok(()),
+        if held.saturating_add(more) > limit {
+            return Err(Refusal::UserLimitExceeded { limit, held, of: None, ticket_type: None });
         }
+        Ok(())
     }
 
     /// Checks the limits of all pools, categories and types that these lines have units of; all of

@@ -7,6 +7,7 @@ use onrush_core::lines::Lines;
 use onrush_core::settings::Settings;
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use onrush_core::{Command, Refusal, Reply};
+use std::sync::Arc;
 
 /// A house of two sections. Stalls: row A of 6 with an aisle after the fourth (rank 1), row B of 5
 /// (rank 2). Balcony: rows C and D of 3 (rank 9), cheaper.
@@ -57,7 +58,7 @@ pub(crate) fn hold_best(booking: &str, user: &str, best: Best, beside: Option<Li
     Command::HoldBest {
         booking: booking_id(booking),
         user: user.parse().expect("an id"),
-        order: Box::new(BestOrder::new(best, beside).expect("an order")),
+        order: Arc::new(BestOrder::new(best, beside).expect("an order")),
         channels: Vec::new(),
         types: Default::default(),
     }

@@ -7,6 +7,7 @@ use onrush_core::ids::SeatId;
 use onrush_core::lines::Lines;
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use onrush_core::types::AskedTypes;
+use std::sync::Arc;
 
 /// Seats that each wants.
 pub(super) const PARTY: u32 = 4;
@@ -84,7 +85,7 @@ pub(super) fn best(number: u32) -> Result<Command, String> {
         vec![category(number % CATEGORIES).into()]
     };
     let best = wanted.within(categories, Vec::new()).map_err(|refusal| refusal.to_string())?;
-    let order = Box::new(BestOrder::new(best, None).map_err(|refusal| refusal.to_string())?);
+    let order = Arc::new(BestOrder::new(best, None).map_err(|refusal| refusal.to_string())?);
     let (booking, user) = (long_id('b', number.into())?, long_id('u', number.into())?);
     Ok(Command::HoldBest {
         booking,

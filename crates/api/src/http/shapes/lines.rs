@@ -18,6 +18,7 @@ use serde::de::{self, IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// Units of pools, seats and stays, all or nothing: at most 1000 units and 400 lines together.
@@ -363,7 +364,7 @@ impl WishBody<'_> {
         let names_nothing =
             self.pools.0.is_empty() && self.seats.is_empty() && self.stays.is_empty();
         let beside = if names_nothing { None } else { Some(self.lines()?) };
-        let order = Box::new(BestOrder::new(best.wish()?, beside)?);
+        let order = Arc::new(BestOrder::new(best.wish()?, beside)?);
         Ok(Command::HoldBest { booking, user, order, channels, types })
     }
 

@@ -15,6 +15,7 @@ use onrush_core::spec::Access;
 use onrush_core::types::AskedTypes;
 use onrush_core::{Refusal, Time};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What choices are compared by, the lower, the better: whether single seats put it last, the worst
 /// rank, the single seats.
@@ -26,14 +27,14 @@ impl Oracle {
         at: Time,
         id: &BookingId,
         user: &UserId,
-        order: &BestOrder,
+        order: &Arc<BestOrder>,
         channels: &[ChannelId],
         asked: &AskedTypes,
     ) -> Answer {
         names_what_is_there(asked, order.beside(), order.best().quantity())?;
         if self.bookings.contains_key(id) {
             return self.known_hold(id, user, |terms| {
-                terms.asked.as_deref() == Some(order) && names_the_same(terms, asked)
+                terms.asked.as_ref() == Some(order) && names_the_same(terms, asked)
             });
         }
         if let Some(beside) = order.beside() {
@@ -67,7 +68,7 @@ impl Oracle {
         let lines = Lines::new(pools, seats)?;
         let sources = self.all_sources(&beside, &lines);
         let types = kept(&self.typed_with(&lines, &best, asked)?, asked);
-        let asked = Some(Box::new(order.clone()));
+        let asked = Some(Arc::clone(order));
         Ok(self.place(at, id, user, Wanted { lines, asked, sources, types }))
     }
 

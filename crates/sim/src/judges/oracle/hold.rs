@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// What a hold has, beside its id and user.
 pub(super) struct Wanted {
     pub(super) lines: Lines,
-    pub(super) asked: Option<Box<BestOrder>>,
+    pub(super) asked: Option<Arc<BestOrder>>,
     pub(super) sources: Sources,
     pub(super) types: Option<Box<HeldTypes>>,
 }

@@ -5,6 +5,7 @@ use crate::world::{GODS, SEATS, SECTION, seat};
 use onrush_core::Command;
 use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::ids::SeatId;
+use std::sync::Arc;
 
 impl Generator {
     pub(super) fn hold_best(&mut self) {
@@ -23,7 +24,7 @@ impl Generator {
         }
         let Some(order) = self.best_order() else { return };
         let user = self.buyer();
-        let (booking, order) = (self.new_booking(), Box::new(order));
+        let (booking, order) = (self.new_booking(), Arc::new(order));
         let channels = self.some_channels();
         let types = self.some_types(order.beside(), order.best().quantity());
         self.ask(Command::HoldBest { booking, user, order, channels, types });
