@@ -403,6 +403,42 @@ fn small_benchmark_of_http_ends_with_its_figures() {
     }
 }
 
+#[test]
+fn documents_of_benchmarks_are_compared() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, text: &str| {
+        let path = scratch.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    };
+    let document = |least: f64, middle: f64, most: f64| {
+        json!({
+            "version": "0.1.0", "begun_at": "2026-11-24T10:00:00Z", "scale": 1.0,
+            "machine": {
+                "processor": "x", "processors": 2, "memory_mib": 1, "system": "linux", "fdatasync_ms": 0.3,
+            },
+            "figures": {"http.hold_ratio": middle, "engine.score_ns": 2.0},
+            "spreads": {"http.hold_ratio": [least, most]},
+        })
+        .to_string()
+    };
+    let before = file("before.json", &document(0.48, 0.50, 0.53));
+    let after = file("after.json", &document(0.40, 0.41, 0.42));
+    let output = run(&["bench", "against", &before, &after]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains("WORSE   http.hold_ratio"), "{text}");
+    assert!(text.contains("0 better, 1 worse, 1 the same"), "{text}");
+
+    let other = file("other.json", "{}");
+    for (before, after) in [(&before, &other), (&other, &after), (&before, &"/none".to_owned())] {
+        let output = run(&["bench", "against", before, after]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let text = String::from_utf8(output.stderr).expect("text");
+        assert!(text.contains("other.json") || text.contains("/none"), "{text}");
+    }
+}
+
 /// What it prints for this command line, without the settings of whoever runs the tests.
 fn printed(line: &str) -> String {
     let mut command = onrush();

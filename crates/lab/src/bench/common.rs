@@ -4,7 +4,7 @@ use onrush_terminal::process::{interrupted, runtime};
 use std::path::PathBuf;
 
 /// What all measurements share.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct Common {
     /// Where data is written while it runs; on a disk, or an fsync costs nothing [default: the
     /// system's temporary directory]

@@ -32,14 +32,19 @@ const CONNECTIONS: usize = 64;
 #[derive(clap::Args)]
 pub(super) struct MapArgs {
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
+}
+
+impl MapArgs {
+    /// All rows, as they are measured without a choice.
+    pub(super) fn all(common: &Common) -> Self {
+        Self { common: common.clone() }
+    }
 }
 
 /// Runs the measurement.
-pub(super) fn run(args: &MapArgs) -> Result<(), String> {
-    let mut results = Results::new(args.common.json);
-    measure(measured(&args.common, &mut results))?;
-    results.finish();
+pub(super) fn run(args: &MapArgs, results: &mut Results) -> Result<(), String> {
+    measure(measured(&args.common, results))?;
     Ok(())
 }
 

@@ -14,12 +14,14 @@ mod http;
 mod map;
 mod overload;
 mod paid;
+mod record;
 mod results;
 mod server;
 
 use clap::Subcommand;
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::say;
+use results::Results;
 
 /// What to measure.
 #[derive(clap::Args)]
@@ -48,36 +50,54 @@ enum What {
     /// Measure holds on PostgreSQL, on a throw-away server
     #[cfg(feature = "servers")]
     Postgres(cluster::ClusterArgs),
-    /// Measure the same job on the embedded engine, on Redis and on PostgreSQL
+    /// Measure the same job on Onrush and on what people would use instead, on throw-away servers
     #[cfg(feature = "servers")]
-    Compare(cluster::ClusterArgs),
+    #[command(alias = "compare")]
+    Peers(cluster::ClusterArgs),
+    /// Measure all of it, but for the hostile clients and the overload, and make one document of it
+    All(record::AllArgs),
+    /// Say what differs by more than noise between two documents of `all`
+    Against(record::AgainstArgs),
     /// Run the bare server that `http` compares with
     #[command(hide = true)]
     Bare,
 }
 
-/// Runs the measurements.
-pub fn run(args: &BenchArgs) -> Exit {
-    let results = match &args.what {
-        What::Engine(args) => engine::run(args),
-        What::Http(args) => http::run(args),
-        What::Map(args) => map::run(args),
-        What::Paid(args) => paid::run(args),
-        What::Hostile(args) => hostile::run(args),
-        What::Overload(args) => overload::run(args),
+/// Runs the measurements; `version` is the program's, with its commit.
+pub fn run(args: &BenchArgs, version: &str) -> Exit {
+    let done = match &args.what {
+        What::Engine(args) => told(args.common.json, |results| engine::run(args, results)),
+        What::Http(args) => told(args.common.json, |results| http::run(args, results)),
+        What::Map(args) => told(args.common.json, |results| map::run(args, results)),
+        What::Paid(args) => told(args.common.json, |results| paid::run(args, results)),
+        What::Hostile(args) => told(args.common.json, |results| hostile::run(args, results)),
+        What::Overload(args) => told(args.common.json, |results| overload::run(args, results)),
         #[cfg(feature = "servers")]
-        What::Redis(args) => cluster::redis(args),
+        What::Redis(args) => told(args.common.json, |results| cluster::redis(args, results)),
         #[cfg(feature = "servers")]
-        What::Postgres(args) => cluster::postgres(args),
+        What::Postgres(args) => told(args.common.json, |results| cluster::postgres(args, results)),
         #[cfg(feature = "servers")]
-        What::Compare(args) => cluster::compare(args),
+        What::Peers(args) => told(args.common.json, |results| cluster::peers(args, results)),
+        What::All(args) => record::all(args, version),
+        What::Against(args) => record::against(args),
         What::Bare => return http::bare(),
     };
-    match results {
+    match done {
         Ok(()) => Exit::Ok,
         Err(why) => {
             say(&format!("error: {why}"));
             Exit::CouldNotRun
         }
     }
+}
+
+/// The figures of one part.
+fn told(
+    json: bool,
+    measure: impl FnOnce(&mut Results) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut results = Results::new(json);
+    measure(&mut results)?;
+    results.finish();
+    Ok(())
 }

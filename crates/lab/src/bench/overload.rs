@@ -46,7 +46,7 @@ pub(super) struct OverloadArgs {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
     times: u32,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
 /// What a connection of the load saw, or all of them together.
@@ -66,10 +66,8 @@ struct Paid {
     confirmed: Duration,
 }
 
-pub(super) fn run(args: &OverloadArgs) -> Result<(), String> {
-    let mut results = Results::new(args.common.json);
-    super::common::measure(measured(args, &mut results))?;
-    results.finish();
+pub(super) fn run(args: &OverloadArgs, results: &mut Results) -> Result<(), String> {
+    super::common::measure(measured(args, results))?;
     Ok(())
 }
 

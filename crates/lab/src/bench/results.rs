@@ -2,25 +2,50 @@
 
 use onrush_terminal::show::print_json;
 use serde_json::{Map, Number, Value};
+use std::collections::BTreeMap;
 
 /// The figures of one run.
 pub(super) struct Results {
     json: bool,
+    /// Of which part the figures are that come in; none if there is only one.
+    part: Option<&'static str>,
     figures: Map<String, Value>,
+    /// The least and the most of those figures that are the middle of several rounds.
+    spreads: BTreeMap<String, [f64; 2]>,
 }
 
 impl Results {
     /// No figures yet. With `json`, people get nothing to read until the end.
     pub(super) fn new(json: bool) -> Self {
-        Self { json, figures: Map::new() }
+        Self { json, part: None, figures: Map::new(), spreads: BTreeMap::new() }
+    }
+
+    /// From here on figures are of this part, and named so.
+    pub(super) fn begin(&mut self, part: &'static str) {
+        self.part = Some(part);
+    }
+
+    fn name(&self, name: &str) -> String {
+        self.part.map_or_else(|| name.to_owned(), |part| format!("{part}.{name}"))
     }
 
     /// Adds a figure for machines, rounded to three decimals.
     pub(super) fn figure(&mut self, name: &str, value: f64) {
-        let rounded = (value * 1000.0).round() / 1000.0;
         // What cannot be measured is null, and not a wrong number.
-        let number = Number::from_f64(rounded).map_or(Value::Null, Value::Number);
-        self.figures.insert(name.to_owned(), number);
+        let number = Number::from_f64(rounded(value)).map_or(Value::Null, Value::Number);
+        self.figures.insert(self.name(name), number);
+    }
+
+    /// Adds a figure of several rounds, with how far these lie apart, and returns the middle one.
+    pub(super) fn rounds(&mut self, name: &str, rounds: Vec<f64>) -> f64 {
+        let least = rounds.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let middle = median(rounds);
+        self.figure(name, middle);
+        if least.is_finite() && most.is_finite() {
+            self.spreads.insert(self.name(name), [rounded(least), rounded(most)]);
+        }
+        middle
     }
 
     /// Says a result to people.
@@ -36,6 +61,15 @@ impl Results {
             print_json(&self.figures);
         }
     }
+
+    /// The figures by name, and the least and the most of those that have rounds.
+    pub(super) fn into_figures(self) -> (Map<String, Value>, BTreeMap<String, [f64; 2]>) {
+        (self.figures, self.spreads)
+    }
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
 }
 
 /// The middle one of some figures; the upper one of two. NaN if there are none.
@@ -60,6 +94,20 @@ mod tests {
     fn median_is_the_middle_one() {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         assert!(median(Vec::new()).is_nan());
+    }
+
+    #[test]
+    fn figures_of_rounds_know_how_far_these_lie_apart() {
+        let mut results = Results::new(true);
+        results.begin("engine");
+        assert_eq!(results.rounds("best_to_named", vec![0.75, 0.5, 1.0]), 0.75);
+        results.figure("score_ns", 1.9);
+        assert!(results.rounds("nothing", Vec::new()).is_nan());
+        let (figures, spreads) = results.into_figures();
+        assert_eq!(figures["engine.best_to_named"], 0.75);
+        assert_eq!(figures["engine.score_ns"], 1.9);
+        assert_eq!(figures["engine.nothing"], Value::Null);
+        assert_eq!(spreads, BTreeMap::from([("engine.best_to_named".into(), [0.5, 1.0])]));
     }
 
     #[test]

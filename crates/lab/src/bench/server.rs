@@ -10,9 +10,14 @@ use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The admin key of servers that live as long as one measurement, on loopback.
 pub(super) const ADMIN_KEY: &str = "benchmark-benchmark";
+
+/// How often a server is looked at that has to come to rest, and for how long.
+const LOOK: Duration = Duration::from_millis(200);
+const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// A child process that serves; it is killed when this is dropped, and ends by itself when this process does.
 pub(super) struct Served {
@@ -114,6 +119,24 @@ impl Served {
         }
     }
 
+    /// Waits until it has nothing to do any more, for a minute at most; how long that took.
+    ///
+    /// # Errors
+    /// Where the system does not tell what a process uses.
+    pub(super) async fn rest(&self) -> Result<Duration, String> {
+        let begun = Instant::now();
+        let mut used = processor_ticks(self.pid())?;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = processor_ticks(self.pid())?;
+            // A tick is a hundredth of a second: so little is its timers.
+            if now <= used + 1 || begun.elapsed() > LONGEST_REST {
+                return Ok(begun.elapsed().saturating_sub(LOOK));
+            }
+            used = now;
+        }
+    }
+
     /// Its process id.
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
@@ -182,4 +205,15 @@ pub(super) async fn bare() -> Result<(), String> {
     onrush_terminal::show::print_json(&Ready { listen, operator_listen: None });
     onrush_serve::serve_router(listener, router, onrush_terminal::process::input_ended()).await;
     Ok(())
+}
+
+/// The processor time that a process has used, in ticks.
+fn processor_ticks(pid: u32) -> Result<u64, String> {
+    let file = format!("/proc/{pid}/stat");
+    let text = std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
+    // Its name is in brackets, and may have anything in it; of what follows, the 12th and 13th are
+    // the time in the program and in the system.
+    let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = after_name.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
+    ticks.sum::<Result<u64, _>>().map_err(|_| format!("{file}: no processor time in {text:?}"))
 }

@@ -65,7 +65,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Simulate(args) => onrush_sim::run(&args, env!("ONRUSH_VERSION")),
         Command::SyncInventory(args) => sync_inventory::run(&args),
         Command::VerifyTicket(args) => verify_ticket::run(&args),
-        Command::Bench(args) => onrush_lab::bench::run(&args),
+        Command::Bench(args) => onrush_lab::bench::run(&args, env!("ONRUSH_VERSION")),
     };
     exit.into()
 }

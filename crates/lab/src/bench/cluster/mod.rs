@@ -1,7 +1,7 @@
-//! `onrush bench redis|postgres|compare`: the engines that many nodes share, on throw-away servers.
+//! `onrush bench redis|postgres|peers`: the engines that many nodes share, on throw-away servers.
 
 mod archive;
-mod compare;
+mod peers;
 mod plain;
 mod postgres;
 mod redis;
@@ -15,31 +15,34 @@ use shared::CLIENTS;
 #[derive(clap::Args)]
 pub(super) struct ClusterArgs {
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
+}
+
+impl ClusterArgs {
+    /// All rows, as they are measured without a choice.
+    pub(super) fn all(common: &Common) -> Self {
+        Self { common: common.clone() }
+    }
 }
 
 /// Runs `bench redis`.
-pub(super) fn redis(args: &ClusterArgs) -> Result<(), String> {
-    let mut results = Results::new(args.common.json);
-    redis::run(&args.common, &mut results)?;
-    results.finish();
+pub(super) fn redis(args: &ClusterArgs, results: &mut Results) -> Result<(), String> {
+    redis::run(&args.common, results)?;
     Ok(())
 }
 
 /// Runs `bench postgres`.
-pub(super) fn postgres(args: &ClusterArgs) -> Result<(), String> {
-    let mut results = Results::new(args.common.json);
-    let rate = postgres::hot_row(&args.common)?;
-    results.figure("hot_row_holds_per_s", rate);
-    results.say(&format!("hot row    {rate:.0} holds/s by one statement, {CLIENTS} clients"));
-    results.finish();
+pub(super) fn postgres(args: &ClusterArgs, results: &mut Results) -> Result<(), String> {
+    for way in postgres::Way::ALL {
+        let rate = postgres::holds_per_s(&args.common, way)?;
+        results.figure(&format!("{}_holds_per_s", way.name()), rate);
+        results.say(&format!("{:<13} {rate:.0} holds/s, {CLIENTS} clients", way.name()));
+    }
     Ok(())
 }
 
-/// Runs `bench compare`.
-pub(super) fn compare(args: &ClusterArgs) -> Result<(), String> {
-    let mut results = Results::new(args.common.json);
-    compare::run(&args.common, &mut results)?;
-    results.finish();
+/// Runs `bench peers`.
+pub(super) fn peers(args: &ClusterArgs, results: &mut Results) -> Result<(), String> {
+    peers::run(&args.common, results)?;
     Ok(())
 }

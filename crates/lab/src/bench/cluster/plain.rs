@@ -1,5 +1,6 @@
 //! Scripts run by `redis-benchmark`: one client program for all, each client waiting for its answer.
 
+use super::peers::Line;
 use super::shared::CLIENTS;
 use onrush_core::ids::EventId;
 use onrush_store::redis::BareHold;
@@ -8,6 +9,8 @@ use std::process::{Command, Stdio};
 
 /// Runs of one script, after a tenth as many that are not counted.
 const RUNS: u64 = 200_000;
+/// As many ids that none is used twice, mostly.
+const IDS: u64 = 1_000_000_000;
 
 /// The rate of a plain script.
 pub(super) fn reserve(redis: &Redis, share: impl Fn(u64) -> u64) -> Result<f64, String> {
@@ -39,19 +42,39 @@ pub(super) fn hold(
     rate(redis, share(RUNS), script.iter().copied().chain(keys).chain(args).chain(lines))
 }
 
+/// A line as a sorted set: who comes is added once, and everybody asks for their rank.
+pub(super) fn sorted_set(
+    redis: &Redis,
+    share: impl Fn(u64) -> u64,
+    waiting: u64,
+) -> Result<Line, String> {
+    let member = "u__rand_int__";
+    // As many as wait in the other lines, whatever came to the set while it was measured.
+    let join = ["ZADD", "joined", "NX", "__rand_int__", member];
+    let joins = rate(redis, share(RUNS), join.into_iter())?;
+    let fill = "for n = 0, tonumber(ARGV[1]) - 1 do \
+                redis.call('ZADD', KEYS[1], n, string.format('u%012d', n)) end";
+    ask(redis, &["EVAL", fill, "1", "line", &waiting.to_string()])?;
+    let words = ["ZRANK", "line", member];
+    benchmark(redis, share(RUNS) / 10 + 1, waiting, &words)?;
+    let positions = benchmark(redis, share(RUNS), waiting, &words)?;
+    Ok(Line { joins, positions })
+}
+
 fn ask(redis: &Redis, words: &[&str]) -> Result<String, String> {
     redis.command(words).map(|text| text.trim().to_owned()).map_err(|error| error.to_string())
 }
 
 fn rate<'a>(redis: &Redis, runs: u64, words: impl Iterator<Item = &'a str>) -> Result<f64, String> {
     let words: Vec<_> = words.collect();
-    benchmark(redis, runs / 10 + 1, &words)?;
-    benchmark(redis, runs, &words)
+    benchmark(redis, runs / 10 + 1, IDS, &words)?;
+    benchmark(redis, runs, IDS, &words)
 }
 
-fn benchmark(redis: &Redis, runs: u64, words: &[&str]) -> Result<f64, String> {
+/// The words, with numbers below `ids` in place of `__rand_int__`.
+fn benchmark(redis: &Redis, runs: u64, ids: u64, words: &[&str]) -> Result<f64, String> {
     let output = Command::new("redis-benchmark")
-        .args(["-h", "127.0.0.1", "-q", "-r", "1000000000"])
+        .args(["-h", "127.0.0.1", "-q", "-r", &ids.to_string()])
         .args([
             "-p",
             &redis.port().to_string(),

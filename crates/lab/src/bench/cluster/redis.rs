@@ -3,15 +3,13 @@
 
 use super::super::common::{Common, measure};
 use super::super::results::Results;
-use super::super::results::median;
 use super::archive::Forgetful;
 use super::plain;
 use super::shared::{self, CLIENTS};
 use crate::bench::arena;
 use crate::bench::commands::{hold, id, one_unit};
 use onrush_core::Command;
-use onrush_core::ids::{EventId, PlaceId, UserId};
-use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::ids::{EventId, UserId};
 use onrush_store::Engine;
 use onrush_store::redis::{Options, RedisEngine};
 use onrush_terminal::show::say;
@@ -51,26 +49,25 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
         say(&format!("reserve: round {number} of {ROUNDS}"));
         rounds.push(measure(round(common))?);
     }
-    let of = |rate: fn(&Round) -> f64| median(rounds.iter().map(rate).collect());
+    let mut of = |name: &'static str, rate: fn(&Round) -> f64| {
+        results.rounds(name, rounds.iter().map(rate).collect())
+    };
     let rates = [
-        ("plain_script_per_s", of(|round| round.plain)),
-        ("hold_script_per_s", of(|round| round.script)),
-        ("engine_holds_per_s", of(|round| round.engine)),
+        of("plain_script_per_s", |round| round.plain),
+        of("hold_script_per_s", |round| round.script),
+        of("engine_holds_per_s", |round| round.engine),
         // Of each round by itself: a machine that others use is not the same in the next.
-        ("hold_script_ratio", of(|round| round.script / round.plain)),
-        ("engine_ratio", of(|round| round.engine / round.plain)),
+        of("hold_script_ratio", |round| round.script / round.plain),
+        of("engine_ratio", |round| round.engine / round.plain),
     ];
-    for (name, rate) in rates {
-        results.figure(name, rate);
-    }
     results.say(&format!(
         "reserve    plain script {:.0}/s, our script by the same client {:.0}/s ({:.0} %, goal ≥ 55 \
          %), through the engine {:.0}/s ({:.0} %), {CLIENTS} clients",
-        rates[0].1,
-        rates[1].1,
-        rates[3].1 * 100.0,
-        rates[2].1,
-        rates[4].1 * 100.0,
+        rates[0],
+        rates[1],
+        rates[3] * 100.0,
+        rates[2],
+        rates[4] * 100.0,
     ));
     measure(at_rates(common, results))
 }
@@ -103,17 +100,13 @@ async fn at_rates(common: &Common, results: &mut Results) -> Result<(), String> 
     let redis = server()?;
     let engine = engine(&redis).await?;
     let (queue, zone): (EventId, EventId) = (id("queue")?, id("zone")?);
-    let room = RoomSettings { capacity: 1, ..RoomSettings::default() };
-    let settings = Settings { room: Some(room), ..shared::job()? };
-    shared::put_on_sale(&*engine, &queue, settings).await?;
+    shared::put_on_sale(&*engine, &queue, shared::queueing()?).await?;
     shared::put_on_sale(&*engine, &zone, shared::job()?).await?;
     let lines = one_unit()?;
 
     let join = |number: u64| {
         let user: UserId = id(&format!("u{number}"))?;
-        // Places are random in earnest.
-        let place = PlaceId::from_u128(u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c));
-        Ok((queue.clone(), Command::Join { place, user }))
+        Ok((queue.clone(), Command::Join { place: shared::place(number), user }))
     };
     let reserve = |number: u64| Ok((zone.clone(), hold(number, &lines)?));
     let scripts = at_rate(common, &redis, &engine, JOINS_PER_S, join).await?;

@@ -3,7 +3,7 @@
 use super::super::arena::{self, CAPACITY, PARTY};
 use super::super::commands::{id, now};
 use super::super::common::{Common, measure};
-use super::super::results::{Results, median};
+use super::super::results::Results;
 use crate::load::Latency;
 use onrush_core::Event;
 use onrush_core::ids::EventId;
@@ -33,11 +33,10 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
         rates[1].push(best);
     }
     let choice = choose(parties)?;
-    let [named, best] = rates.map(median);
-    let ratio = median(ratios);
-    results.figure("named_seat_holds_per_s", named);
-    results.figure("best_seat_holds_per_s", best);
-    results.figure("best_to_named", ratio);
+    let [named, best] = rates;
+    let named = results.rounds("named_seat_holds_per_s", named);
+    let best = results.rounds("best_seat_holds_per_s", best);
+    let ratio = results.rounds("best_to_named", ratios);
     results.figure("best_choice_p50_ms", choice.percentile_ms(50.0));
     results.figure("best_choice_p99_ms", choice.percentile_ms(99.0));
     results.say(&format!(

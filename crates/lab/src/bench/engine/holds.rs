@@ -30,8 +30,8 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
     }
     let of =
         |percent: f64| median(rounds.iter().map(|r| r.latency.percentile_ms(percent)).collect());
-    let rate = median(rounds.iter().map(|round| round.holds_per_s).collect());
-    results.figure("holds_per_s", rate);
+    let rate =
+        results.rounds("holds_per_s", rounds.iter().map(|round| round.holds_per_s).collect());
     results.figure("p50_ms", of(50.0));
     results.figure("p99_ms", of(99.0));
     results.figure("p999_ms", of(99.9));

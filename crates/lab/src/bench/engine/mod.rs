@@ -19,7 +19,14 @@ pub(super) struct EngineArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Row>,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
+}
+
+impl EngineArgs {
+    /// All rows, as they are measured without a choice.
+    pub(super) fn all(common: &Common) -> Self {
+        Self { only: Vec::new(), common: common.clone() }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -41,22 +48,20 @@ enum Row {
 }
 
 /// Runs the rows that are chosen.
-pub(super) fn run(args: &EngineArgs) -> Result<(), String> {
-    let mut results = Results::new(args.common.json);
+pub(super) fn run(args: &EngineArgs, results: &mut Results) -> Result<(), String> {
     for row in Row::value_variants() {
         if !args.only.is_empty() && !args.only.contains(row) {
             continue;
         }
         match row {
-            Row::Holds => holds::run(&args.common, &mut results)?,
-            Row::Room => room::run(&args.common, &mut results)?,
-            Row::Recovery => recovery::run(&args.common, &mut results)?,
-            Row::Deadlines => deadlines::run(&args.common, &mut results)?,
-            Row::Snapshot => snapshot::run(&args.common, &mut results)?,
-            Row::Best => best::run(&args.common, &mut results)?,
-            Row::Score => score::run(&mut results),
+            Row::Holds => holds::run(&args.common, results)?,
+            Row::Room => room::run(&args.common, results)?,
+            Row::Recovery => recovery::run(&args.common, results)?,
+            Row::Deadlines => deadlines::run(&args.common, results)?,
+            Row::Snapshot => snapshot::run(&args.common, results)?,
+            Row::Best => best::run(&args.common, results)?,
+            Row::Score => score::run(results),
         }
     }
-    results.finish();
     Ok(())
 }

@@ -47,7 +47,7 @@ pub(crate) struct HostileArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<attacks::Attack>,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
@@ -57,10 +57,8 @@ fn minutes(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(crate) fn run(args: &HostileArgs) -> Result<(), String> {
-    let mut results = Results::new(args.common.json);
-    super::common::measure(measured(args, &mut results))?;
-    results.finish();
+pub(crate) fn run(args: &HostileArgs, results: &mut Results) -> Result<(), String> {
+    super::common::measure(measured(args, results))?;
     Ok(())
 }
 

@@ -13,6 +13,10 @@ use super::results::Results;
 use clap::ValueEnum;
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::say;
+use rates::Price;
+
+/// Rounds of each measurement, if no others are asked for.
+const ROUNDS: u32 = 5;
 
 /// What can be chosen.
 #[derive(clap::Args)]
@@ -21,16 +25,25 @@ pub(super) struct HttpArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Row>,
     /// Rounds of each measurement, one after the other in turns; medians are taken
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
+}
+
+impl HttpArgs {
+    /// All rows, as they are measured without a choice.
+    pub(super) fn all(common: &Common) -> Self {
+        Self { only: Vec::new(), rounds: ROUNDS, common: common.clone() }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Row {
     /// Durable holds against a bare JSON echo, at 256 and at 64 connections
     Holds,
+    /// The same with a price: the ledger hears of each hold
+    Priced,
     /// Exact positions against a bare GET
     Positions,
     /// 20,000 open streams: memory, and how fast "your turn" reaches 1,000 of them
@@ -38,19 +51,20 @@ enum Row {
 }
 
 /// Runs the rows that are chosen.
-pub(super) fn run(args: &HttpArgs) -> Result<(), String> {
-    let mut results = Results::new(args.common.json);
+pub(super) fn run(args: &HttpArgs, results: &mut Results) -> Result<(), String> {
     let wanted = |row| args.only.is_empty() || args.only.contains(&row);
     if wanted(Row::Holds) {
-        measure(rates::holds(&args.common, args.rounds, &mut results))?;
+        measure(rates::holds(&args.common, args.rounds, Price::Free, results))?;
+    }
+    if wanted(Row::Priced) {
+        measure(rates::holds(&args.common, args.rounds, Price::Priced, results))?;
     }
     if wanted(Row::Positions) {
-        measure(rates::positions(&args.common, args.rounds, &mut results))?;
+        measure(rates::positions(&args.common, args.rounds, results))?;
     }
     if wanted(Row::Streams) {
-        measure(streams::run(&args.common, &mut results))?;
+        measure(streams::run(&args.common, results))?;
     }
-    results.finish();
     Ok(())
 }
 

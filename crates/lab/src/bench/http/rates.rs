@@ -24,14 +24,42 @@ struct Visitor {
     token: String,
 }
 
+/// What a unit costs in the event that is on sale, and what the figures are called.
+#[derive(Clone, Copy)]
+pub(super) enum Price {
+    Free,
+    /// The ledger hears of each hold, too.
+    Priced,
+}
+
+impl Price {
+    fn minor(self) -> u32 {
+        match self {
+            Self::Free => 0,
+            Self::Priced => 4_900,
+        }
+    }
+
+    fn names(self) -> [&'static str; 3] {
+        match self {
+            Self::Free => ["echo", "holds", "hold"],
+            Self::Priced => ["priced_echo", "priced_holds", "priced_hold"],
+        }
+    }
+}
+
 /// Durable holds, token checked, against the bare echo of the same request.
 pub(super) async fn holds(
     common: &Common,
     rounds: u32,
+    price: Price,
     results: &mut Results,
 ) -> Result<(), String> {
     let scratch = common.scratch()?;
-    let product = Served::product(scratch.path())?;
+    let product = match price {
+        Price::Free => Served::product(scratch.path())?,
+        Price::Priced => Served::selling(scratch.path(), &[])?,
+    };
     let bare = Served::bare()?;
     let pool = Pool::new(product.address, SET_UP_CONNECTIONS as usize);
     Served::admin(
@@ -42,24 +70,21 @@ pub(super) async fn holds(
          \"max_per_user\":null,\"hold_ttl_ms\":86400000,\"hold_max_ms\":86400000}",
     )
     .await?;
-    Served::admin(
-        &pool,
-        "POST",
-        "/events/flash/pools",
-        "{\"pool\":\"ga\",\"capacity\":1000000000,\"price_minor\":0}",
-    )
-    .await?;
+    let stock =
+        format!("{{\"pool\":\"ga\",\"capacity\":1000000000,\"price_minor\":{}}}", price.minor());
+    Served::admin(&pool, "POST", "/events/flash/pools", &stock).await?;
     Served::admin(&pool, "POST", "/events/flash/open", "{}").await?;
     let tokens =
         visitors(&pool, common.size(BUYERS).max(256), "visitors", async |_| Ok(())).await?;
 
     let request =
         |path: &str, token: &String| Request::to("POST", path).token(token).key(DIGITS).json(HOLD);
+    let [echo_name, holds_name, what] = price.names();
     let mut first = 0;
     for connections in [256, 64] {
-        let (mut echo, mut hold) = (Vec::new(), Vec::new());
+        let (mut echo, mut hold, mut busy_s) = (Vec::new(), Vec::new(), Vec::new());
         for number in 1..=rounds {
-            say(&format!("holds at {connections} connections: round {number} of {rounds}"));
+            say(&format!("{holds_name} at {connections} connections: round {number} of {rounds}"));
             let echoes = spread(connections, &tokens, |token| request("/echo", token), 0);
             echo.push(measure(common, &bare, echoes).await?);
             let wishes = spread(
@@ -71,9 +96,12 @@ pub(super) async fn holds(
             // No key is ever used twice, or an answer would be a repetition.
             first += 1 << 40;
             hold.push(measure(common, &product, wishes).await?);
+            // What it still has to do is not the next round's.
+            busy_s.push(product.rest().await?.as_secs_f64());
         }
         let suffix = if connections == 256 { String::new() } else { format!("_{connections}") };
-        report(results, connections, &suffix, [("echo", &echo), ("holds", &hold)], "hold");
+        results.rounds(&format!("{what}_busy_after_s{suffix}"), busy_s);
+        report(results, connections, &suffix, [(echo_name, &echo), (holds_name, &hold)], what);
     }
     Ok(())
 }
@@ -185,24 +213,24 @@ fn report(
     what: &str,
 ) {
     let rate = |rounds: &[Round]| median(rounds.iter().map(|round| round.per_s).collect());
-    let ratio = median(
-        bare.iter().zip(product).map(|(bare, product)| product.per_s / bare.per_s).collect(),
-    );
+    let ratios = bare.iter().zip(product).map(|(bare, product)| product.per_s / bare.per_s);
+    let ratio = results.rounds(&format!("{what}_ratio{suffix}"), ratios.collect());
     let of = |percent: f64| {
         median(product.iter().map(|round| round.latency.percentile_ms(percent)).collect())
     };
     results.figure(&format!("{bare_name}_per_s{suffix}"), rate(bare));
     results.figure(&format!("{name}_per_s{suffix}"), rate(product));
-    results.figure(&format!("{what}_ratio{suffix}"), ratio);
     results.figure(&format!("{what}_p50_ms{suffix}"), of(50.0));
     results.figure(&format!("{what}_p99_ms{suffix}"), of(99.0));
     let goal = match (what, connections) {
         ("hold", 256) => 60,
         ("hold", _) => 50,
+        ("priced_hold", 256) => 65,
+        ("priced_hold", _) => 60,
         (_, _) => 70,
     };
     results.say(&format!(
-        "{name:<10} {}/s at {connections} connections, bare {bare_name} {}/s: {:.0} % (goal ≥ \
+        "{name:<12} {}/s at {connections} connections, bare {bare_name} {}/s: {:.0} % (goal ≥ \
          {goal} %); p50 {}, p99 {}",
         count(rate(product) as u64),
         count(rate(bare) as u64),

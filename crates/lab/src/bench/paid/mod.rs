@@ -12,6 +12,9 @@ use super::common::{Common, measure};
 use super::results::Results;
 use clap::ValueEnum;
 
+/// Buyers at a time, if no others are asked for.
+const BUYERS: u32 = 512;
+
 /// What can be chosen.
 #[derive(clap::Args)]
 pub(super) struct PaidArgs {
@@ -19,10 +22,17 @@ pub(super) struct PaidArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Row>,
     /// Buyers at a time
-    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=5_000))]
+    #[arg(long, default_value_t = BUYERS, value_parser = clap::value_parser!(u32).range(1..=5_000))]
     buyers: u32,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
+}
+
+impl PaidArgs {
+    /// All rows, as they are measured without a choice.
+    pub(super) fn all(common: &Common) -> Self {
+        Self { only: Vec::new(), buyers: BUYERS, common: common.clone() }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -36,18 +46,16 @@ enum Row {
 }
 
 /// Runs the rows that are chosen.
-pub(super) fn run(args: &PaidArgs) -> Result<(), String> {
-    let mut results = Results::new(args.common.json);
+pub(super) fn run(args: &PaidArgs, results: &mut Results) -> Result<(), String> {
     let wanted = |row| args.only.is_empty() || args.only.contains(&row);
     if wanted(Row::Journeys) {
-        measure(journeys::run(&args.common, args.buyers, &mut results))?;
+        measure(journeys::run(&args.common, args.buyers, results))?;
     }
     if wanted(Row::Webhooks) {
-        measure(webhooks::run(&args.common, &mut results))?;
+        measure(webhooks::run(&args.common, results))?;
     }
     if wanted(Row::Restart) {
-        measure(restart::run(&args.common, &mut results))?;
+        measure(restart::run(&args.common, results))?;
     }
-    results.finish();
     Ok(())
 }
