@@ -433,7 +433,7 @@ fn documents_of_benchmarks_are_compared() {
     let other = file("other.json", "{}");
     for (before, after) in [(&before, &other), (&other, &after), (&before, &"/none".to_owned())] {
         let output = run(&["bench", "against", before, after]);
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
         let text = String::from_utf8(output.stderr).expect("text");
         assert!(text.contains("other.json") || text.contains("/none"), "{text}");
     }
