@@ -4,6 +4,7 @@
 //! run are worth more than figures across runs.
 
 mod arena;
+mod backup;
 #[cfg(feature = "servers")]
 mod cluster;
 mod commands;
@@ -42,6 +43,8 @@ enum What {
     Hostile(hostile::HostileArgs),
     /// Offer many times more holds than the server can take, while others pay
     Overload(overload::OverloadArgs),
+    /// Measure paid bookings while backups are taken of the running server
+    Backup(backup::BackupArgs),
     /// Measure the engine on Redis beside a plain script, on a throw-away server
     #[cfg(feature = "servers")]
     Redis(cluster::ClusterArgs),
@@ -65,6 +68,7 @@ pub fn run(args: &BenchArgs) -> Exit {
         What::Paid(args) => paid::run(args),
         What::Hostile(args) => hostile::run(args),
         What::Overload(args) => overload::run(args),
+        What::Backup(args) => backup::run(args),
         #[cfg(feature = "servers")]
         What::Redis(args) => cluster::redis(args),
         #[cfg(feature = "servers")]
