@@ -42,7 +42,9 @@ impl Draft {
                 return Err(usage("a disk begins here; name a directory below it"));
             }
             if fs::read_dir(&target_path).map_err(Stop::at(target))?.next().is_some() {
-                return Err(usage("it is not empty; name a directory that is, or is not there yet"));
+                return Err(usage(
+                    "it is not empty; name a directory that is, or is not there yet",
+                ));
             }
         }
         let mut draft: OsString = name.to_owned();
@@ -50,10 +52,12 @@ impl Draft {
         let dir = parent.join(draft);
         match fs::DirBuilder::new().mode(0o700).create(&dir) {
             Ok(()) => Ok(Self { target: target_path, dir, is_finished: false }),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Stop::CouldNotRun(format!(
-                "{}: it is being written just now, or was broken off; delete it in the latter case",
-                dir.display()
-            ))),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                Err(Stop::CouldNotRun(format!(
+                    "{}: it is being written just now, or was broken off; delete it in the latter case",
+                    dir.display()
+                )))
+            }
             Err(error) => Err(Stop::at(&dir)(error)),
         }
     }
@@ -119,7 +123,10 @@ mod tests {
         let draft = Draft::begin(&target).expect("a draft");
         fs::write(draft.dir().join("a"), "a").expect("written");
         let second = Draft::begin(&target).expect_err("one at a time");
-        assert!(matches!(&second, Stop::CouldNotRun(why) if why.contains("b.partial")), "{second:?}");
+        assert!(
+            matches!(&second, Stop::CouldNotRun(why) if why.contains("b.partial")),
+            "{second:?}"
+        );
         draft.finish().expect("finished");
         assert_eq!(fs::read(target.join("a")).expect("a file"), b"a");
 

@@ -188,9 +188,21 @@ mod tests {
             fs::create_dir(dir.path().join(name)).expect("made");
         }
         let files = [
-            "engine.db", "engine.db-wal", "engine.lock", "ledger.db", "ledger.lock", "witness.json",
-            "snapshot-7.jsonl", "snapshot.new", "backup.json", "restored-7.json", "keys/ids.key",
-            "keys/a.17.tmp", "plans/plan-e.json", "plans/plan-e.json.tmp", "new-thing",
+            "engine.db",
+            "engine.db-wal",
+            "engine.lock",
+            "ledger.db",
+            "ledger.lock",
+            "witness.json",
+            "snapshot-7.jsonl",
+            "snapshot.new",
+            "backup.json",
+            "restored-7.json",
+            "keys/ids.key",
+            "keys/a.17.tmp",
+            "plans/plan-e.json",
+            "plans/plan-e.json.tmp",
+            "new-thing",
         ];
         for name in files {
             fs::write(dir.path().join(name), name).expect("written");

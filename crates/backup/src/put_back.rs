@@ -7,20 +7,30 @@ use crate::stop::Stop;
 use onrush_base::backup::{self, BackupFile, Manifest};
 use std::path::{Component, Path};
 
+/// What SQLite leaves beside databases that somebody has read, an audit for instance. Nothing of it is
+/// in a backup.
+const LEFT_BY_READERS: [&str; 4] =
+    ["engine.db-wal", "engine.db-shm", "ledger.db-wal", "ledger.db-shm"];
+
 /// Puts the backup in `from` into the directory `to`, if every byte is what was written.
 pub(crate) fn put_back(from: &Path, to: &Path) -> Result<Manifest, Stop> {
     let violation = |why: String| Stop::Violation(format!("{}: {why}", from.display()));
     let manifest = Manifest::read(from).map_err(Stop::Violation)?;
     let Some(manifest) = manifest else {
         return Err(if from.is_dir() {
-            violation(format!("it has no {}, so it is no whole backup; take another one", backup::FILE))
+            violation(format!(
+                "it has no {}, so it is no whole backup; take another one",
+                backup::FILE
+            ))
         } else {
             Stop::Usage(format!("{}: there is no such directory", from.display()))
         });
     };
-    // What somebody put there beside the backup's files would be taken for data.
+    // What somebody put there beside the backup's files would be taken for data by who expects it there.
     for path in files::all(from)? {
-        let is_known = path == backup::FILE || manifest.files.iter().any(|file| file.path == path);
+        let is_known = path == backup::FILE
+            || LEFT_BY_READERS.contains(&path.as_str())
+            || manifest.files.iter().any(|file| file.path == path);
         if !is_known {
             return Err(violation(format!(
                 "{path} is not of this backup; move it away, or take another backup"

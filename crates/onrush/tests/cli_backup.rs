@@ -191,7 +191,9 @@ fn a_backup_that_is_broken_off_is_none() {
     let shop = Shop::open(&data);
     shop.buy(2);
     // It takes a while to copy, piece by piece.
-    fs::File::create(data.join("plans/large.json")).and_then(|file| file.set_len(256 << 20)).expect("made");
+    fs::File::create(data.join("plans/large.json"))
+        .and_then(|file| file.set_len(64 << 20))
+        .expect("made");
     for number in 0..3 {
         let backup = scratch.path().join(format!("backup-{number}"));
         let draft = scratch.path().join(format!("backup-{number}.partial"));
@@ -258,7 +260,12 @@ fn wrong_directories_and_settings_are_named() {
     let shop = Shop::open(&data);
     shop.buy(1);
     shop.stop();
-    let names = names_in(&data);
+    // SQLite leaves files without content beside what it reads.
+    let names = || -> Vec<String> {
+        let by_readers = |name: &String| name.ends_with("-shm") || name.ends_with("-wal");
+        names_in(&data).into_iter().filter(|name| !by_readers(name)).collect()
+    };
+    let before = names();
 
     fs::create_dir(at("full")).expect("made");
     fs::write(at("full/a"), "a").expect("written");
@@ -268,7 +275,7 @@ fn wrong_directories_and_settings_are_named() {
     refused(&back_up(&at("nowhere"), &at("b")), 3, &["there is no journal"]);
     refused(&back_up(&data, &at("no/such/b")), 3, &["no/such"]);
     refused(&run(&["backup", "--data", text(&data)]), 2, &["--to"]);
-    assert_eq!(names_in(&data), names, "nothing is left in the data");
+    assert_eq!(names(), before, "nothing is left in the data");
     assert!(!at("b").exists() && !at("b.partial").exists());
 
     let backup = at("backup");
@@ -285,7 +292,8 @@ fn wrong_directories_and_settings_are_named() {
     let settings = at("onrush.toml");
     let redis = "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://127.0.0.1:1\"]\n\
                  [postgres]\nurl = \"postgres://127.0.0.1/x\"\n";
-    for (text_of_file, word) in [(redis, "pg_dump"), ("ledger = \"postgres\"\n", "dump PostgreSQL")] {
+    for (text_of_file, word) in [(redis, "pg_dump"), ("ledger = \"postgres\"\n", "dump PostgreSQL")]
+    {
         fs::write(&settings, text_of_file).expect("written");
         let output = run(&["backup", "--config", text(&settings), "--to", text(&at("b"))]);
         refused(&output, 2, &["PostgreSQL", word]);
@@ -301,7 +309,7 @@ fn a_backup_that_finds_no_room_says_so_and_leaves_nothing() {
     let shop = Shop::open(&data);
     shop.buy(1);
     let long = data.join("plans/long.json");
-    fs::File::create(&long).and_then(|file| file.set_len(4 << 20)).expect("made");
+    fs::File::create(&long).and_then(|file| file.set_len(16 << 20)).expect("made");
     // No file may grow beyond so much, which is what a full disk looks like to who writes.
     for (kib, file) in [(64, ".db"), (2_048, "plans/long.json")] {
         let script = format!("trap '' XFSZ; ulimit -f {} && exec \"$0\" \"$@\"", kib * 2);

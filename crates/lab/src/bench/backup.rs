@@ -77,7 +77,10 @@ async fn measured(args: &BackupArgs, results: &mut Results) -> Result<(), String
     say(&format!("{} bookings are sold beforehand", count(stock)));
     shop.sell_at_once(stock).await?;
     let window = args.common.time(args.window_s);
-    say(&format!("{} bookings a minute, without and with a backup in turn", count(args.per_min.into())));
+    say(&format!(
+        "{} bookings a minute, without and with a backup in turn",
+        count(args.per_min.into())
+    ));
     shop.window(args.common.time(WARM_UP_S), async {}).await?;
 
     let (mut without, mut with) = (Latency::new(), Latency::new());

@@ -50,7 +50,8 @@ pub(crate) fn names_in(dir: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(dir).expect("a directory") {
         let path = entry.expect("a file").path();
-        let name = path.file_name().and_then(|name| name.to_str()).expect("a plain name").to_owned();
+        let name =
+            path.file_name().and_then(|name| name.to_str()).expect("a plain name").to_owned();
         if path.is_dir() {
             found.extend(names_in(&path).into_iter().map(|below| format!("{name}/{below}")));
         } else {
@@ -98,7 +99,8 @@ impl Buyer {
         let (status, payment) = answer.expect("it answers");
         assert!((200..300).contains(&status), "{status}: {payment}");
         let url = payment["url"].as_str().expect("a page");
-        let (host, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a page");
+        let (host, path) =
+            url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a page");
         let host: SocketAddr = host.parse().expect("an address");
         let mut connection = TcpStream::connect(host).expect("it listens");
         let form = format!("card={card}&action=pay");

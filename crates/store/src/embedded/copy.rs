@@ -99,10 +99,10 @@ impl HeldJournal {
     /// Whatever the file system or SQLite says.
     pub fn snapshot(&self) -> Result<Option<SnapshotFile>, OpenError> {
         let path = self.reader.path();
-        let last = self.reader.last().map_err(|error| OpenError::Sqlite {
-            path: path.to_owned(),
-            why: error.to_string(),
-        })?;
+        let last = self
+            .reader
+            .last()
+            .map_err(|error| OpenError::Sqlite { path: path.to_owned(), why: error.to_string() })?;
         let dir = path.parent().unwrap_or(Path::new("."));
         let files = snapshot::list(dir).map_err(OpenError::io(dir))?;
         Ok(files.into_iter().find(|file| file.seq <= last))
@@ -132,11 +132,7 @@ impl HeldJournal {
 }
 
 /// Copies what a connection sees into a new file, durably.
-fn copy_pages(
-    from: &Connection,
-    to: &Path,
-    breathe: &mut dyn FnMut(),
-) -> Result<(), OpenError> {
+fn copy_pages(from: &Connection, to: &Path, breathe: &mut dyn FnMut()) -> Result<(), OpenError> {
     let mut empty = OpenOptions::new();
     empty.write(true).create_new(true).mode(0o600);
     let file = empty.open(to).map_err(OpenError::io(to))?;
@@ -171,7 +167,8 @@ fn copy_pages(
 pub fn look_over(dir: &Path) -> Result<JournalEnd, OpenError> {
     let reader = look_before_start(dir, false)?;
     let path = reader.path().to_owned();
-    let unread = |error: ReadError| OpenError::Sqlite { path: path.clone(), why: error.to_string() };
+    let unread =
+        |error: ReadError| OpenError::Sqlite { path: path.clone(), why: error.to_string() };
     if let Some(gap) = reader.gap().map_err(unread)? {
         return Err(damage::report(&path, gap));
     }
