@@ -292,8 +292,8 @@ fn wrong_directories_and_settings_are_named() {
     let settings = at("onrush.toml");
     let redis = "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://127.0.0.1:1\"]\n\
                  [postgres]\nurl = \"postgres://127.0.0.1/x\"\n";
-    for (text_of_file, word) in [(redis, "pg_dump"), ("ledger = \"postgres\"\n", "dump PostgreSQL")]
-    {
+    let mixed = "ledger = \"postgres\"\n[postgres]\nurl = \"postgres://127.0.0.1/x\"\n";
+    for (text_of_file, word) in [(redis, "pg_dump"), (mixed, "dump PostgreSQL")] {
         fs::write(&settings, text_of_file).expect("written");
         let output = run(&["backup", "--config", text(&settings), "--to", text(&at("b"))]);
         refused(&output, 2, &["PostgreSQL", word]);
