@@ -80,7 +80,7 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.is_finished {
-            // What cannot be removed has no manifest in its name's place, and says by its own name what it is.
+            // What cannot be removed says by its name what it is.
             drop(fs::remove_dir_all(&self.dir));
         }
     }
