@@ -187,6 +187,11 @@ impl Draws {
         }
     }
 
+    /// Opens, once, those sales with a draw whose time has come.
+    pub async fn open_due(&self) {
+        self.open_what_is_due().await;
+    }
+
     async fn open_what_is_due(&self) -> Wait {
         let Ok(events) = self.engine.events().await else { return Wait::For(TRY_AGAIN) };
         let mut wait = Wait::Nothing;

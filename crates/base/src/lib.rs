@@ -3,6 +3,7 @@
 
 pub mod amount;
 pub mod auth;
+pub mod backup;
 pub mod beside;
 pub mod cluster_store;
 pub mod config;

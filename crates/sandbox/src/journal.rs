@@ -6,7 +6,7 @@
 use super::book::{Book, Change};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
@@ -15,6 +15,11 @@ use tokio::sync::{mpsc, oneshot};
 const FILE: &str = "sandbox.jsonl";
 /// Lines that are written at once, at most.
 const BATCH: usize = 1_024;
+
+/// Where the file is.
+pub(super) fn path_in(dir: &Path) -> PathBuf {
+    dir.join(FILE)
+}
 
 /// Lines on their way to the file.
 struct Entry {
@@ -41,7 +46,7 @@ impl Journal {
     /// answered, and goes.
     pub(super) fn open(dir: &Path) -> io::Result<(Self, Book)> {
         std::fs::create_dir_all(dir)?;
-        let path = dir.join(FILE);
+        let path = path_in(dir);
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         file.try_lock().map_err(|_| {
@@ -59,7 +64,7 @@ impl Journal {
 
     /// Reads what happened so far, also beside a running sandbox; `None` if there is no file.
     pub(super) fn look(dir: &Path) -> io::Result<Option<Book>> {
-        match File::open(dir.join(FILE)) {
+        match File::open(path_in(dir)) {
             Ok(file) => read(&file).map(|(book, _)| Some(book)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),

@@ -34,7 +34,7 @@ use service::Service;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -182,6 +182,13 @@ pub struct Taken {
     pub second_minor: i64,
     /// Money that a lost dispute took back, in minor units.
     pub lost_minor: i64,
+}
+
+/// The one file of a sandbox in its directory: a line for each thing that happened, each of them whole
+/// before it is answered.
+#[must_use]
+pub fn file_in(dir: &Path) -> PathBuf {
+    journal::path_in(dir)
 }
 
 /// Reads from its directory what a sandbox took and gave back, also beside a running one; `None` if

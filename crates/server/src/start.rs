@@ -2,6 +2,7 @@
 
 mod backend;
 mod payments;
+mod restored;
 mod start_error;
 
 pub use start_error::StartError;
@@ -82,6 +83,8 @@ impl Server {
         }
 
         let terms = Terms::public(&config, http::unserved());
+        restored::check(&config.data, config.accept_restored)?;
+        let data = config.data.clone();
         let backend = Backend::open(&config, options).await?;
         let configured = config.admin_key.as_ref().map(|key| key.reveal().to_owned());
         let keys = KeyDir::open(&config.data).map_err(StartError::Data)?;
@@ -104,6 +107,7 @@ impl Server {
             shared_files::share_keys(&**cluster, &keys).await.map_err(StartError::Data)?;
         }
         backend.remember_keys(&keys).map_err(StartError::Restored)?;
+        restored::begin(&data, &*state.sale.engine, &state.sale.draws).await?;
         drop(state_slot.set(state.clone()));
         let samples = state.streams.samples.clone();
         traffic.tell_of_refusals(move |path, code| samples.refused(path, code));

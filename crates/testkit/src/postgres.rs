@@ -161,6 +161,28 @@ impl Postgres {
         Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
     }
 
+    /// Writes the database of the URL into a file, with `pg_dump`, while others use it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be reached, or the file not be written.
+    pub fn dump(&self, url: &str, to: &Path) -> Result<(), NotStarted> {
+        let mut command = Command::new(self.install.bin.join("pg_dump"));
+        command.args(["--format", "custom", "--dbname", url, "--file"]).arg(to);
+        run("pg_dump", command)
+    }
+
+    /// Has the database of the URL be what a file of [`Postgres::dump`] says, with `pg_restore`.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be reached, or somebody uses a table.
+    pub fn load(&self, url: &str, from: &Path) -> Result<(), NotStarted> {
+        let mut command = Command::new(self.install.bin.join("pg_restore"));
+        command.args(["--clean", "--if-exists", "--exit-on-error", "--dbname", url]).arg(from);
+        run("pg_restore", command)
+    }
+
     /// SIGKILL: connections break, nothing more is written; returns when all its processes are gone.
     pub fn kill(&mut self) {
         self.server.kill();
@@ -212,6 +234,15 @@ impl Postgres {
         };
         let _ = Command::new("ipcrm").args(["-m", id]).stderr(Stdio::null()).status();
     }
+}
+
+fn run(name: &str, mut command: Command) -> Result<(), NotStarted> {
+    let output = command.env("PGCONNECT_TIMEOUT", "10").stdin(Stdio::null()).output();
+    let output = output.map_err(|error| NotStarted::failed(name, error))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(NotStarted::failed(name, String::from_utf8_lossy(&output.stderr)))
 }
 
 fn config(options: &PostgresOptions, folder: &Path, port: u16) -> String {

@@ -4,6 +4,7 @@
 //! run are worth more than figures across runs.
 
 mod arena;
+mod backup;
 #[cfg(feature = "servers")]
 mod cluster;
 mod commands;
@@ -44,6 +45,8 @@ enum What {
     Hostile(hostile::HostileArgs),
     /// Offer many times more holds than the server can take, while others pay
     Overload(overload::OverloadArgs),
+    /// Measure paid bookings while backups are taken of the running server
+    Backup(backup::BackupArgs),
     /// Measure the engine on Redis beside a plain script, on a throw-away server
     #[cfg(feature = "servers")]
     Redis(cluster::ClusterArgs),
@@ -72,6 +75,7 @@ pub fn run(args: &BenchArgs, version: &str) -> Exit {
         What::Paid(args) => told(args.common.json, |results| paid::run(args, results)),
         What::Hostile(args) => told(args.common.json, |results| hostile::run(args, results)),
         What::Overload(args) => told(args.common.json, |results| overload::run(args, results)),
+        What::Backup(args) => told(args.common.json, |results| backup::run(args, results)),
         #[cfg(feature = "servers")]
         What::Redis(args) => told(args.common.json, |results| cluster::redis(args, results)),
         #[cfg(feature = "servers")]

@@ -230,3 +230,34 @@ fn open_unlocked(path: &Path) -> rusqlite::Result<Connection> {
     migrations::version(&connection)?;
     Ok(connection)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::checkpointer::pass;
+
+    #[test]
+    fn a_log_that_waited_for_a_reader_gives_its_space_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        create(&path).unwrap();
+        let writer = open_writer(&path).unwrap();
+        writer.execute_batch("PRAGMA synchronous = OFF; CREATE TABLE filler (bytes BLOB)").unwrap();
+        let length = || fs::metadata(dir.path().join("a.db-wal")).unwrap().len();
+        let limit = u64::from(LOG_KEEPS_BYTES);
+        let fill = |bytes: u32| {
+            writer.execute("INSERT INTO filler VALUES (zeroblob(?1))", [bytes]).unwrap();
+        };
+        let reader = open_reader(&path).unwrap();
+        reader.execute_batch("BEGIN; SELECT count(*) FROM filler").unwrap();
+        for _ in 0..5 {
+            fill(LOG_KEEPS_BYTES / 4);
+            pass(&writer);
+        }
+        assert!(length() > limit, "it waits for the reader");
+        reader.execute_batch("COMMIT").unwrap();
+        pass(&writer);
+        fill(1);
+        assert!(length() <= limit, "{} bytes", length());
+    }
+}

@@ -17,6 +17,7 @@ mod buyers;
 mod catalogue;
 mod checkpointer;
 mod columns;
+mod copy;
 mod database;
 mod deliveries;
 mod desk;
@@ -42,6 +43,7 @@ mod stepped;
 mod sync;
 mod writer;
 
+pub use copy::{HeldLedger, look_over};
 pub use error::OpenError;
 pub use reader::LedgerReader;
 pub use stepped::SteppedLedger;

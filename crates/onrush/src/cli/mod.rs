@@ -40,6 +40,12 @@ enum Command {
     /// Recompute everything from the journal and compare it with the snapshot and the invariants
     #[command(after_help = EXIT_CODES)]
     Audit(onrush_audit::AuditArgs),
+    /// Back up everything that a start needs, of one moment, while a server sells
+    #[command(after_help = EXIT_CODES)]
+    Backup(onrush_backup::BackupArgs),
+    /// Put a backup into a directory of its own, if every byte of it is what was written
+    #[command(after_help = EXIT_CODES)]
+    Restore(onrush_backup::RestoreArgs),
     /// Simulate whole sales with faults, each from one number, and judge all that happens
     #[command(after_help = EXIT_CODES)]
     Simulate(onrush_sim::SimulateArgs),
@@ -62,6 +68,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Sandbox(args) => sandbox::run(&args),
         Command::Demo(args) => onrush_lab::demo::run(&args),
         Command::Audit(args) => onrush_audit::run(&args),
+        Command::Backup(args) => onrush_backup::backup(&args, env!("ONRUSH_VERSION")),
+        Command::Restore(args) => onrush_backup::restore(&args),
         Command::Simulate(args) => onrush_sim::run(&args, env!("ONRUSH_VERSION")),
         Command::SyncInventory(args) => sync_inventory::run(&args),
         Command::VerifyTicket(args) => verify_ticket::run(&args),

@@ -8,5 +8,6 @@ mod faults;
 mod load;
 mod lost_tail;
 mod outages;
+mod restored;
 mod sale;
 mod simulation;

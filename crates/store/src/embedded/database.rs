@@ -149,19 +149,25 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
     open().map_err(|error| not_opened(path, &error))
 }
 
+/// Opens the file for reading beside whoever may write it.
+pub(super) fn open_reader_beside(path: &Path) -> Result<Connection, OpenError> {
+    open_locked(path).map_err(|error| not_opened(path, &error))
+}
+
 /// Opens the file for reading, also beside a running engine.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let open = || -> rusqlite::Result<Connection> {
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(LOCK_PATIENCE)?;
-        first_look(&connection)?;
-        Ok(connection)
-    };
-    open()
+    open_locked(path)
         // Where nothing can be written and nobody writes, the file can be taken as it is.
         .or_else(|error| if has_log(path) { Err(error) } else { open_unlocked(path) })
         .map_err(|error| not_opened(path, &error))
+}
+
+fn open_locked(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(LOCK_PATIENCE)?;
+    first_look(&connection)?;
+    Ok(connection)
 }
 
 /// Opens the file for reading while nobody else uses it.
@@ -262,4 +268,35 @@ pub(super) fn identify(connection: &Connection) -> rusqlite::Result<String> {
         "INSERT OR IGNORE INTO meta (key, value) VALUES ('journal', lower(hex(randomblob(16))))",
     )?;
     Ok(memo(connection, "journal")?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embedded::checkpointer::pass;
+
+    #[test]
+    fn a_log_that_waited_for_a_reader_gives_its_space_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        create(&path, Time(0)).unwrap();
+        let writer = open_writer(&path).unwrap();
+        writer.execute_batch("PRAGMA synchronous = OFF; CREATE TABLE filler (bytes BLOB)").unwrap();
+        let length = || fs::metadata(dir.path().join("a.db-wal")).unwrap().len();
+        let limit = u64::from(LOG_KEEPS_BYTES);
+        let fill = |bytes: u32| {
+            writer.execute("INSERT INTO filler VALUES (zeroblob(?1))", [bytes]).unwrap();
+        };
+        let reader = open_reader(&path).unwrap();
+        reader.execute_batch("BEGIN; SELECT count(*) FROM filler").unwrap();
+        for _ in 0..5 {
+            fill(LOG_KEEPS_BYTES / 4);
+            pass(&writer);
+        }
+        assert!(length() > limit, "it waits for the reader");
+        reader.execute_batch("COMMIT").unwrap();
+        pass(&writer);
+        fill(1);
+        assert!(length() <= limit, "{} bytes", length());
+    }
 }

@@ -14,6 +14,7 @@ mod audit;
 mod auditor;
 mod checkpointer;
 mod clock;
+mod copy;
 mod damage;
 mod database;
 mod disk;
@@ -48,6 +49,7 @@ mod witness;
 
 pub use audit::{AuditReport, FeedAudit, audit};
 pub use clock::{Clock, ClockReport, Correction, ManualClock};
+pub use copy::{HeldJournal, JournalEnd, look_over};
 pub use disk::{Need, Space};
 pub use error::{Damage, OpenError, WAY_OUT};
 #[cfg(feature = "testing")]

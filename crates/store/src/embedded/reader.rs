@@ -56,6 +56,14 @@ impl JournalReader {
         Self::open_with(dir, database::open_reader_alone)
     }
 
+    /// The same for whoever copies all of it: nobody may write unnoticed meanwhile.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub(super) fn open_beside(dir: &Path) -> Result<Self, OpenError> {
+        Self::open_with(dir, database::open_reader_beside)
+    }
+
     fn open_with(
         dir: &Path,
         open: impl FnOnce(&Path) -> Result<Connection, OpenError>,
@@ -66,6 +74,10 @@ impl JournalReader {
         }
         let connection = open(&path)?;
         Ok(Self { connection, event: None, path })
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     /// The journal's file.

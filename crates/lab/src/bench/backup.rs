@@ -1,0 +1,250 @@
+//! `onrush bench backup`: paid bookings at a fixed rate, with backups of the running server in between.
+//!
+//! Windows without and with backups take turns in one run, so that both see the same machine; in one
+//! with, a backup follows the other. What must hold (every booking is confirmed, the audits of the
+//! server's data and of each round's last backup are clean) makes the run fail; the ratio is a figure.
+
+use super::common::{Common, measure};
+use super::paid::shop::{Buyer, host_of, set_up, use_card};
+use super::results::{Results, median};
+use super::server::{Served, this_program};
+use crate::load::{Latency, Pool};
+use onrush_terminal::show::{count, ms, say};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tokio::process::Command;
+use tokio::task::JoinSet;
+
+const CONNECTIONS: usize = 128;
+/// How long the sale goes on before anything counts.
+const WARM_UP_S: f64 = 5.0;
+
+/// What can be chosen.
+#[derive(clap::Args)]
+pub(super) struct BackupArgs {
+    /// Paid bookings a minute
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    per_min: u32,
+    /// Pairs of windows, one without and one with a backup each
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=50))]
+    rounds: u32,
+    /// Bookings that are sold beforehand, so that there is something to copy
+    #[arg(long, default_value_t = 50_000)]
+    stock: u64,
+    /// How long a window is, in seconds; one with backups ends when its last one does
+    #[arg(long, default_value_t = 20.0, value_parser = seconds)]
+    window_s: f64,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.5..=600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("use a number from 0.5 to 600".into()),
+    }
+}
+
+/// Sells, and backs up meanwhile.
+pub(super) fn run(args: &BackupArgs, results: &mut Results) -> Result<(), String> {
+    measure(measured(args, results))
+}
+
+/// The server, its gateway's pages, and the rate.
+struct Shop {
+    pool: Arc<Pool>,
+    pages: Arc<OnceLock<Arc<Pool>>>,
+    every: Duration,
+}
+
+async fn measured(args: &BackupArgs, results: &mut Results) -> Result<(), String> {
+    let scratch = args.common.scratch()?;
+    let data = scratch.path().join("data");
+    let served = Served::selling(&data, &[])?;
+    let shop = Shop {
+        pool: Arc::new(Pool::new(served.address, CONNECTIONS)),
+        pages: Arc::default(),
+        every: Duration::from_secs(60) / args.per_min,
+    };
+    set_up(&shop.pool, false).await?;
+    let stock = args.common.size(args.stock);
+    say(&format!("{} bookings are sold beforehand", count(stock)));
+    shop.sell_at_once(stock).await?;
+    let window = args.common.time(args.window_s);
+    say(&format!(
+        "{} bookings a minute, without and with a backup in turn",
+        count(args.per_min.into())
+    ));
+    shop.window(args.common.time(WARM_UP_S), async {}).await?;
+
+    let (mut without, mut with) = (Latency::new(), Latency::new());
+    let (mut backups, mut took, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..args.rounds {
+        say(&format!("round {} of {}", round + 1, args.rounds));
+        let quiet = shop.window(window, async {}).await?;
+        let to = scratch.path().join(format!("backup-{round}"));
+        let mut made = Ok(Vec::new());
+        let beside = async { made = back_up(&data, &to, window).await };
+        let busy = shop.window(window, beside).await?;
+        took.extend(made?);
+        ratios.push(busy.percentile_ms(99.0) / quiet.percentile_ms(99.0));
+        without.add(&quiet);
+        with.add(&busy);
+        backups.push(to);
+    }
+    drop(served);
+    audit(&data)?;
+    for backup in &backups {
+        audit(backup)?;
+    }
+    report(&without, &with, &ratios, &took, &backups, results)
+}
+
+fn report(
+    without: &Latency,
+    with: &Latency,
+    ratios: &[f64],
+    took: &[f64],
+    backups: &[PathBuf],
+    results: &mut Results,
+) -> Result<(), String> {
+    let size = |path: &PathBuf| -> Result<u64, String> {
+        let mut bytes = 0;
+        for name in ["engine.db", "ledger.db"] {
+            let file = std::fs::metadata(path.join(name)).map_err(|error| error.to_string())?;
+            bytes += file.len();
+        }
+        Ok(bytes)
+    };
+    let bytes = backups.last().map_or(Ok(0), size)?;
+    let ratio = with.percentile_ms(99.0) / without.percentile_ms(99.0);
+    for (name, latency) in [("without", without), ("with", with)] {
+        results.figure(&format!("backup_{name}_bookings"), latency.count() as f64);
+        results.figure(&format!("backup_{name}_p50_ms"), latency.percentile_ms(50.0));
+        results.figure(&format!("backup_{name}_p99_ms"), latency.percentile_ms(99.0));
+        results.figure(&format!("backup_{name}_max_ms"), latency.max_ms());
+    }
+    results.figure("backup_p99_ratio", ratio);
+    results.figure("backup_p99_ratio_median_of_rounds", median(ratios.to_vec()));
+    results.figure("backup_took_s", median(took.to_vec()));
+    results.figure("backup_bytes", bytes as f64);
+    results.say(&format!(
+        "backup     a booking from the hold to the confirmation, without: {} p50 {}, p99 {}; during a \
+         backup: {} p50 {}, p99 {}; p99 {ratio:.2} times as long (goal < 2), median of rounds {:.2}; {} \
+         backups of {:.0} MiB in {:.1} s; audits of the data and of each \
+         round's backup: clean",
+        count(without.count()),
+        ms(without.percentile_ms(50.0)),
+        ms(without.percentile_ms(99.0)),
+        count(with.count()),
+        ms(with.percentile_ms(50.0)),
+        ms(with.percentile_ms(99.0)),
+        median(ratios.to_vec()),
+        took.len(),
+        bytes as f64 / 1_048_576.0,
+        median(took.to_vec()),
+    ));
+    Ok(())
+}
+
+impl Shop {
+    /// Sells so many bookings, as fast as it goes.
+    async fn sell_at_once(&self, wanted: u64) -> Result<(), String> {
+        let mut tasks = JoinSet::new();
+        let at_a_time = CONNECTIONS as u64;
+        for share in 0..at_a_time {
+            let (pool, pages) = (self.pool.clone(), self.pages.clone());
+            let mine = wanted / at_a_time + u64::from(share < wanted % at_a_time);
+            tasks.spawn(async move {
+                for _ in 0..mine {
+                    buy(&pool, &pages).await?;
+                }
+                Ok::<_, String>(())
+            });
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.map_err(|error| error.to_string())??;
+        }
+        Ok(())
+    }
+
+    /// Begins bookings at the rate, whether earlier ones are answered or not, for the time, and until
+    /// `beside` is over; how long they took. Each is timed from when it was to begin.
+    async fn window(
+        &self,
+        time: Duration,
+        beside: impl Future<Output = ()>,
+    ) -> Result<Latency, String> {
+        let mut beside = std::pin::pin!(beside);
+        let begun = Instant::now();
+        let (mut due, mut is_over, mut tasks) = (begun, false, JoinSet::new());
+        while due < begun + time || !is_over {
+            let (pool, pages) = (self.pool.clone(), self.pages.clone());
+            tasks.spawn(async move {
+                buy(&pool, &pages).await?;
+                Ok::<_, String>(due.elapsed())
+            });
+            due += self.every;
+            let wait = tokio::time::sleep_until(due.into());
+            tokio::pin!(wait);
+            loop {
+                tokio::select! {
+                    () = &mut wait => break,
+                    () = &mut beside, if !is_over => is_over = true,
+                }
+            }
+        }
+        let mut latency = Latency::new();
+        while let Some(done) = tasks.join_next().await {
+            latency.record(done.map_err(|error| error.to_string())??);
+        }
+        Ok(latency)
+    }
+}
+
+/// From the hold to the confirmed booking.
+async fn buy(pool: &Pool, pages: &OnceLock<Arc<Pool>>) -> Result<(), String> {
+    let buyer = Buyer::new(pool).await?;
+    let booking = buyer.hold().await?;
+    let payment = buyer.pay(&booking).await?;
+    let host: SocketAddr = host_of(&payment.url)?;
+    let pages = pages.get_or_init(|| Arc::new(Pool::new(host, CONNECTIONS))).clone();
+    use_card(&pages, &payment).await?;
+    buyer.confirmed(&booking).await
+}
+
+/// Takes backups, one after the other, until the time is up; the last one stays. How long each took.
+async fn back_up(data: &Path, to: &Path, time: Duration) -> Result<Vec<f64>, String> {
+    let (begun, mut took) = (Instant::now(), Vec::new());
+    while took.is_empty() || begun.elapsed() < time {
+        if to.exists() {
+            std::fs::remove_dir_all(to).map_err(|error| error.to_string())?;
+        }
+        let one = Instant::now();
+        let mut command = Command::from(this_program()?);
+        let command = command.args(["backup", "--data"]).arg(data).arg("--to").arg(to);
+        let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
+        let output = output.map_err(|error| format!("no backup: {error}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("the backup failed: {said}"));
+        }
+        took.push(one.elapsed().as_secs_f64());
+    }
+    Ok(took)
+}
+
+/// Has everything recomputed from the files.
+fn audit(data: &Path) -> Result<(), String> {
+    let mut command = this_program()?;
+    let audit = command.args(["audit", "--data"]).arg(data).stdin(Stdio::null());
+    let output = audit.output().map_err(|error| format!("no audit: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let found = String::from_utf8_lossy(&output.stdout);
+    Err(format!("the audit of {} found: {found}", data.display()))
+}

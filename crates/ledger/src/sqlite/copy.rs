@@ -1,0 +1,153 @@
+//! A copy of the ledger as it was at one moment, also beside a running server.
+//!
+//! SQLite keeps what a reader sees as long as it reads: the copy is of that moment, however long it
+//! takes, and nobody who commits waits for it. What is committed meanwhile stays in the log.
+
+use super::database;
+use super::error::OpenError;
+use super::migrations;
+use super::money;
+use super::projection;
+use super::statements::Statements;
+use crate::LedgerError;
+use crate::money::Totals;
+use crate::projection::FeedPosition;
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Pages copied, and brought to the disk, at a time: 1 MiB. A commit of the sale waits behind no more.
+const PAGES_AT_ONCE: i32 = 256;
+
+/// A ledger that can be held as it is at a moment, and copied as it was then.
+///
+/// While it is held, the log beside it does not begin anew: it grows by what is written meanwhile.
+/// The methods block.
+pub struct HeldLedger {
+    path: PathBuf,
+    held: Connection,
+    /// Holds nothing, and so sees whether anybody committed.
+    watch: Connection,
+}
+
+impl HeldLedger {
+    /// Opens the ledger in `dir`; a server may be running there. Nothing is held yet.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; also where SQLite can keep nobody from writing, because this user may not
+    /// write in `dir`.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        let path = database::path_in(dir);
+        if !database::exists(&path)? {
+            return Err(OpenError::Missing { path });
+        }
+        let open = || database::open_reader(&path).map_err(OpenError::sqlite(&path));
+        let (held, watch) = (open()?, open()?);
+        let version = migrations::version(&held).map_err(OpenError::sqlite(&path))?;
+        let known = migrations::NEWEST;
+        if version > known {
+            return Err(OpenError::Newer { path, version, known });
+        }
+        if version < known {
+            return Err(OpenError::Older { path, version, known });
+        }
+        Ok(Self { path, held, watch })
+    }
+
+    /// A number that is another one once anybody has committed since it was last asked for.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn commits(&self) -> Result<i64, OpenError> {
+        self.watch
+            .query_row("PRAGMA data_version", [], |row| row.get(0))
+            .map_err(OpenError::sqlite(&self.path))
+    }
+
+    /// Holds what is committed by now. Nothing must be held already.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn hold(&self) -> Result<(), OpenError> {
+        // The first look at a table within the transaction fixes what is seen.
+        self.run("BEGIN; SELECT seq FROM feed_cursor;")
+    }
+
+    /// Holds nothing any more.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn let_go(&self) -> Result<(), OpenError> {
+        self.run("ROLLBACK;")
+    }
+
+    fn run(&self, sql: &str) -> Result<(), OpenError> {
+        self.held.execute_batch(sql).map_err(OpenError::sqlite(&self.path))
+    }
+
+    /// How far which journal was followed.
+    ///
+    /// # Errors
+    /// [`LedgerError::Unavailable`] if the file cannot be read.
+    pub fn position(&self) -> Result<FeedPosition, LedgerError> {
+        projection::position(&Statements::new(&self.held))
+            .map_err(|error| LedgerError::Unavailable(error.to_string()))
+    }
+
+    /// Writes the ledger as it is held into the directory `to`, which has none, durably. `breathe`
+    /// is called after each MiB.
+    ///
+    /// # Errors
+    /// Whatever cannot be read or written.
+    pub fn write_to(&self, to: &Path, breathe: &mut dyn FnMut()) -> Result<(), OpenError> {
+        let to = &database::path_in(to);
+        let mut empty = OpenOptions::new();
+        empty.write(true).create_new(true).mode(0o600);
+        let file = empty.open(to).map_err(OpenError::io(to))?;
+        let mut copy = Connection::open(to).map_err(OpenError::sqlite(to))?;
+        // A copy that is broken off is thrown away: it needs no journal of its own.
+        copy.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+            .map_err(OpenError::sqlite(to))?;
+        let backup = Backup::new(&self.held, &mut copy).map_err(OpenError::sqlite(to))?;
+        loop {
+            let step = backup.step(PAGES_AT_ONCE).map_err(OpenError::sqlite(to))?;
+            // Little by little: whoever syncs a log on the same disk waits for what was written before.
+            file.sync_data().map_err(OpenError::io(to))?;
+            if step == StepResult::Done {
+                break;
+            }
+            if step != StepResult::More {
+                let why = "SQLite lets nobody copy it now; try again".to_owned();
+                return Err(OpenError::Sqlite { path: to.clone(), why });
+            }
+            breathe();
+        }
+        drop(backup);
+        copy.close().map_err(|(_, error)| OpenError::sqlite(to)(error))?;
+        file.sync_all().map_err(OpenError::io(to))
+    }
+}
+
+/// Looks over a ledger on which no server runs, as a start does: that it is of this version and that
+/// its pages and indexes are whole. Leaves no files beside it.
+///
+/// # Errors
+/// What is wrong, as a start would say it.
+pub fn look_over(dir: &Path) -> Result<(FeedPosition, Totals), OpenError> {
+    let path = database::path_in(dir);
+    if !database::exists(&path)? {
+        return Err(OpenError::Missing { path });
+    }
+    let connection = database::open_still(&path).map_err(OpenError::sqlite(&path))?;
+    let db = Statements::new(&connection);
+    let look = || -> rusqlite::Result<_> {
+        let lines: Vec<String> = db.all("PRAGMA integrity_check(5)", [], |row| row.get(0))?;
+        let lines = lines.iter().flat_map(|text| text.lines());
+        let found = lines.filter(|line| *line != "ok").map(str::to_owned).collect::<Vec<_>>();
+        Ok((found, projection::position(&db)?, money::totals(&db)?))
+    };
+    let (found, position, totals) = look().map_err(OpenError::sqlite(&path))?;
+    if found.is_empty() { Ok((position, totals)) } else { Err(OpenError::Damaged { path, found }) }
+}

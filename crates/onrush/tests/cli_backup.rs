@@ -1,0 +1,371 @@
+//! Backups that are taken while a server sells, and the way back: the drill, and what goes wrong.
+
+mod backup_shop;
+mod cli_support;
+
+use backup_shop::{
+    Buyer, GOOD_CARD, SILENT_CARD, Shop, audited, names_in, read_over, restored_start, sandboxed,
+};
+use cli_support::{ADMIN_KEY, Served, onrush, run, run_json};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Backups of the drill, and buyers who buy meanwhile, one booking after the other.
+const BACKUPS: usize = 5;
+const BUYERS: usize = 4;
+/// How long anything may take that has to happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a plain path")
+}
+
+fn back_up(data: &Path, to: &Path) -> Output {
+    run(&["backup", "--json", "--data", text(data), "--to", text(to)])
+}
+
+fn put_back(from: &Path, to: &Path) -> Output {
+    run(&["restore", "--json", "--from", text(from), "--to", text(to)])
+}
+
+/// How a run ended, and what it said.
+fn said(output: &Output) -> (Option<i32>, String) {
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[track_caller]
+fn fine(output: &Output) -> Value {
+    let (code, said) = said(output);
+    assert_eq!(code, Some(0), "{said}");
+    serde_json::from_slice(&output.stdout).expect("a line of JSON")
+}
+
+/// A run ended with this code and a sentence with these words.
+#[track_caller]
+fn refused(output: &Output, code: i32, words: &[&str]) {
+    let (ended, said) = said(output);
+    assert_eq!(ended, Some(code), "{said}");
+    for word in words {
+        assert!(said.contains(word), "{word:?} is not said: {said}");
+    }
+}
+
+#[test]
+fn backups_of_a_sale_under_way_lose_nothing_that_was_acknowledged_and_sell_on() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let at = |name: String| scratch.path().join(name);
+    let data = at("data".into());
+    let shop = Shop::open(&data);
+    let mut drills = Vec::new();
+    std::thread::scope(|scope| {
+        for _ in 0..BUYERS {
+            scope.spawn(|| shop.buy_until_closed());
+        }
+        // The scope ends, and says why, also if something is wrong.
+        let closing = shop.closing();
+        for number in 0..BACKUPS {
+            shop.wait_for_more(10);
+            // The money is taken, and the server never hears of it.
+            let parked = Buyer::new(&shop.served);
+            let under_way = parked.hold(&shop.served);
+            parked.pay(&shop.served, &under_way, SILENT_CARD);
+            let acknowledged = shop.acknowledged();
+            let backup = at(format!("backup-{number}"));
+            let done = fine(&back_up(&data, &backup));
+            assert!(done["open_sagas"].as_u64() >= Some(1), "{done}");
+            drills.push((backup, acknowledged, parked, under_way));
+        }
+        shop.wait_for_more(10);
+        drop(closing);
+    });
+    let sold = shop.acknowledged().len();
+    shop.stop();
+    assert_eq!(audited(&data)["violations"], 0);
+
+    let mut decisions = BTreeSet::new();
+    for (number, (backup, acknowledged, parked, under_way)) in drills.iter().enumerate() {
+        let of_backup = audited(backup);
+        assert_eq!(of_backup["violations"], 0, "{number}: {of_backup}");
+        let data = at(format!("restored-{number}"));
+        let done = fine(&put_back(backup, &data));
+        decisions.insert(done["decision"].as_u64().expect("a number"));
+        let report = audited(&data);
+        assert_eq!(report["violations"], 0, "{number}: {report}");
+        assert_eq!(report["gateway"], true, "{number}: the sandbox's book is of the moment, too");
+        assert!(report["sold"].as_u64() >= Some(acknowledged.len() as u64), "{number}: {report}");
+
+        // Nobody sells from it unwittingly.
+        let (code, said) = restored_start(&data, &[]);
+        assert_eq!(code, Some(3), "{said}");
+        for word in ["restored from a backup", "After a restore", "--accept-restored"] {
+            assert!(said.contains(word), "{word:?} is not said: {said}");
+        }
+        let served = sandboxed(&data, &["--accept-restored"]);
+        let event = served.ask("GET", "/api/v1/events/paid", "", "");
+        assert_eq!(event["phase"], "paused", "{event}");
+        for (buyer, booking) in acknowledged {
+            assert_eq!(buyer.status(&served, booking), "confirmed", "{number}: {booking}");
+        }
+        // What was under way comes to its end, while nothing new is sold.
+        parked.until_confirmed(&served, under_way);
+        let eager = Buyer::new(&served);
+        assert_eq!(eager.try_hold(&served), Err("EVENT_NOT_OPEN".into()));
+        served.ask("POST", "/api/v1/admin/events/paid/resume", ADMIN_KEY, "{}");
+        let booking = eager.hold(&served);
+        eager.pay(&served, &booking, GOOD_CARD);
+        eager.until_confirmed(&served, &booking);
+        assert_eq!(served.stop(), Some(0));
+        let report = audited(&data);
+        assert_eq!(report["violations"], 0, "{number}: {report}");
+        assert_eq!(restored_start(&data, &[]).0, Some(0), "once is enough");
+    }
+    assert_eq!(decisions.len(), BACKUPS, "each is of another moment: {decisions:?}");
+    println!("{BACKUPS} backups while {sold} bookings were sold");
+}
+
+#[test]
+fn what_nobody_serves_is_backed_up_as_well_after_a_stop_and_after_a_power_cut() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| scratch.path().join(name);
+    for (kind, is_killed) in [("stopped", false), ("killed", true)] {
+        let data = at(kind);
+        let shop = Shop::open(&data);
+        shop.buy(3);
+        if is_killed {
+            shop.kill();
+        } else {
+            shop.stop();
+        }
+        let (backup, restored) = (at(&format!("{kind}-backup")), at(&format!("{kind}-restored")));
+        fs::create_dir(&backup).expect("made");
+        fine(&back_up(&data, &backup));
+        fine(&put_back(&backup, &restored));
+        let report = audited(&restored);
+        assert_eq!((&report["violations"], &report["sold"]), (&json!(0), &json!(3)), "{kind}");
+        assert_eq!(restored_start(&restored, &["--accept-restored"]).0, Some(0), "{kind}");
+        assert_eq!(restored_start(&data, &[]).0, Some(0), "{kind}: the first one is as it was");
+    }
+}
+
+#[test]
+fn everything_that_a_start_needs_is_in_a_backup_for_its_owner_alone() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let (data, backup) = (scratch.path().join("data"), scratch.path().join("backup"));
+    let shop = Shop::open(&data);
+    shop.buy(1);
+    shop.import_a_seat();
+    fine(&back_up(&data, &backup));
+    let copied = names_in(&backup);
+    // Whatever is not copied has a reason.
+    let left_out = |name: &str| {
+        ["engine.db-wal", "engine.db-shm", "ledger.db-wal", "ledger.db-shm"].contains(&name)
+            || ["engine.lock", "ledger.lock"].contains(&name)
+    };
+    let there = names_in(&data);
+    for name in there.iter().filter(|name| !left_out(name)) {
+        assert!(copied.contains(name), "{name} is not in the backup: {copied:?}");
+    }
+    for name in ["engine.db", "ledger.db", "witness.json", "backup.json", "plans/plan-paid.json"] {
+        assert!(copied.contains(name), "{name}: {copied:?}");
+    }
+    for name in ["keys/ids.key", "keys/token.key", "sandbox/sandbox.jsonl"] {
+        assert!(copied.contains(name), "{name}: {copied:?}");
+    }
+    let mode = |path: PathBuf| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(backup.clone()), 0o700);
+    assert_eq!(mode(backup.join("keys")), 0o700);
+    for name in &copied {
+        assert_eq!(mode(backup.join(name)), 0o600, "{name}");
+    }
+}
+
+#[test]
+fn a_backup_that_is_broken_off_is_none() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let data = scratch.path().join("data");
+    let shop = Shop::open(&data);
+    shop.buy(2);
+    // It takes a while to copy, piece by piece.
+    fs::File::create(data.join("plans/large.json"))
+        .and_then(|file| file.set_len(64 << 20))
+        .expect("made");
+    for number in 0..3 {
+        let backup = scratch.path().join(format!("backup-{number}"));
+        let draft = scratch.path().join(format!("backup-{number}.partial"));
+        let mut child = onrush()
+            .args(["backup", "--data", text(&data), "--to", text(&backup)])
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it can be started");
+        let awaited = ["engine.db", "ledger.db", "plans/large.json"][number];
+        let begun = Instant::now();
+        while !draft.join(awaited).exists() {
+            assert!(begun.elapsed() < PATIENCE, "{awaited} never came");
+            assert_eq!(child.try_wait().expect("our child"), None, "it was too quick");
+        }
+        child.kill().expect("it runs");
+        child.wait().expect("it has ended");
+        assert!(!backup.exists(), "{number}: it has no name");
+        refused(&put_back(&draft, &scratch.path().join("r")), 1, &["no whole backup"]);
+        assert!(!scratch.path().join("r").exists());
+        refused(&back_up(&data, &backup), 3, &[".partial", "broken off", "delete it"]);
+    }
+    fs::remove_file(data.join("plans/large.json")).expect("removed");
+    let backup = scratch.path().join("whole");
+    fine(&back_up(&data, &backup));
+    assert_eq!(audited(&backup)["violations"], 0);
+    shop.buy(1);
+}
+
+#[test]
+fn any_byte_that_is_not_what_was_written_is_refused() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| scratch.path().join(name);
+    let (data, backup) = (at("data"), at("backup"));
+    let shop = Shop::open(&data);
+    shop.buy(1);
+    fine(&back_up(&data, &backup));
+    for name in names_in(&backup) {
+        let path = backup.join(&name);
+        let whole = fs::read(&path).expect("a file");
+        for place in [0, whole.len() / 2, whole.len().saturating_sub(2)] {
+            let mut other = whole.clone();
+            other[place] ^= 0x10;
+            fs::write(&path, &other).expect("written");
+            refused(&put_back(&backup, &at("r")), 1, &[&name, "take another backup"]);
+        }
+        fs::remove_file(&path).expect("removed");
+        refused(&put_back(&backup, &at("r")), 1, &[&name, "take another"]);
+        fs::write(&path, &whole).expect("written");
+    }
+    fs::write(backup.join("snapshot-1.jsonl"), "x").expect("written");
+    refused(&put_back(&backup, &at("r")), 1, &["snapshot-1.jsonl", "not of this backup"]);
+    fs::remove_file(backup.join("snapshot-1.jsonl")).expect("removed");
+    assert!(!at("r").exists() && !at("r.partial").exists(), "nothing is left of them");
+    fine(&put_back(&backup, &at("r")));
+    // A copy by hand is known as well.
+    assert!(read_over(&at("r"), &["backup.json"]).contains("decision"));
+}
+
+#[test]
+fn wrong_directories_and_settings_are_named() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| scratch.path().join(name);
+    let data = at("data");
+    let shop = Shop::open(&data);
+    shop.buy(1);
+    shop.stop();
+    // SQLite leaves files without content beside what it reads.
+    let names = || -> Vec<String> {
+        let by_readers = |name: &String| name.ends_with("-shm") || name.ends_with("-wal");
+        names_in(&data).into_iter().filter(|name| !by_readers(name)).collect()
+    };
+    let before = names();
+
+    fs::create_dir(at("full")).expect("made");
+    fs::write(at("full/a"), "a").expect("written");
+    refused(&back_up(&data, &at("full")), 2, &["not empty"]);
+    refused(&back_up(&data, &at("full/a")), 2, &["no directory"]);
+    refused(&back_up(&data, &data.join("backup")), 2, &["must not go into the data"]);
+    refused(&back_up(&at("nowhere"), &at("b")), 3, &["there is no journal"]);
+    refused(&back_up(&data, &at("no/such/b")), 3, &["no/such"]);
+    refused(&run(&["backup", "--data", text(&data)]), 2, &["--to"]);
+    assert_eq!(names(), before, "nothing is left in the data");
+    assert!(!at("b").exists() && !at("b.partial").exists());
+
+    let backup = at("backup");
+    fine(&back_up(&data, &backup));
+    refused(&put_back(&backup, &at("full")), 2, &["not empty"]);
+    refused(&put_back(&at("nowhere"), &at("r")), 2, &["no such directory"]);
+    refused(&put_back(&data, &at("r")), 1, &["no backup.json", "no whole backup"]);
+    refused(&run(&["restore", "--from", text(&backup)]), 2, &["--to"]);
+
+    fs::remove_file(data.join("ledger.db")).expect("removed");
+    refused(&back_up(&data, &at("b")), 3, &["ledger.db", "PostgreSQL"]);
+
+    // Of a cluster, PostgreSQL is all there is to back up.
+    let settings = at("onrush.toml");
+    let redis = "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://127.0.0.1:1\"]\n\
+                 [postgres]\nurl = \"postgres://127.0.0.1/x\"\n";
+    let mixed = "ledger = \"postgres\"\n[postgres]\nurl = \"postgres://127.0.0.1/x\"\n";
+    for (text_of_file, word) in [(redis, "pg_dump"), (mixed, "dump PostgreSQL")] {
+        fs::write(&settings, text_of_file).expect("written");
+        let output = run(&["backup", "--config", text(&settings), "--to", text(&at("b"))]);
+        refused(&output, 2, &["PostgreSQL", word]);
+    }
+    assert!(!at("b").exists());
+}
+
+#[test]
+fn a_backup_that_finds_no_room_says_so_and_leaves_nothing() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| scratch.path().join(name);
+    let data = at("data");
+    let shop = Shop::open(&data);
+    shop.buy(1);
+    let long = data.join("plans/long.json");
+    fs::File::create(&long).and_then(|file| file.set_len(16 << 20)).expect("made");
+    // No file may grow beyond so much, which is what a full disk looks like to who writes.
+    for (kib, file) in [(64, ".db"), (2_048, "plans/long.json")] {
+        let script = format!("trap '' XFSZ; ulimit -f {} && exec \"$0\" \"$@\"", kib * 2);
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_onrush"), "backup"])
+            .args(["--data", text(&data), "--to", text(&at("b"))])
+            .output()
+            .expect("it can be started");
+        refused(&output, 3, &["b.partial", file]);
+        assert!(!at("b").exists() && !at("b.partial").exists(), "{file}");
+    }
+    // The first one goes on.
+    shop.buy(1);
+}
+
+#[test]
+fn a_sale_that_would_have_opened_since_is_paused_as_well() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| scratch.path().join(name);
+    let data = at("data");
+    let shop = Shop::open(&data);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64;
+    let opens_at = now + 4_000;
+    let event = |id: &str, more: &str| {
+        let create = format!(
+            r#"{{"event":"{id}","title":"Test","currency":"EUR","opens_at":{opens_at}{more}}}"#
+        );
+        shop.served.ask("POST", "/api/v1/admin/events", ADMIN_KEY, &create);
+        let pool = r#"{"pool":"ga","capacity":10,"price_minor":0}"#;
+        let path = format!("/api/v1/admin/events/{id}/pools");
+        shop.served.ask("POST", &path, ADMIN_KEY, pool);
+    };
+    event("timed", r#","room":null"#);
+    event("drawn", r#","room":{"order":"draw"}"#);
+    shop.served.ask("POST", "/api/v1/admin/events/drawn/prequeue", ADMIN_KEY, "{}");
+    fine(&back_up(&data, &at("b")));
+    let phase = |served: &Served, id: &str| {
+        let event = served.ask("GET", &format!("/api/v1/events/{id}"), "", "");
+        event["phase"].as_str().expect("a phase").to_owned()
+    };
+    let begun = Instant::now();
+    for id in ["timed", "drawn"] {
+        while phase(&shop.served, id) != "open" {
+            assert!(begun.elapsed() < PATIENCE, "{id} never opened");
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+    }
+    shop.stop();
+    fine(&put_back(&at("b"), &at("r")));
+    let served = sandboxed(&at("r"), &["--accept-restored"]);
+    for id in ["paid", "timed", "drawn"] {
+        assert_eq!(phase(&served, id), "paused", "{id}");
+    }
+    assert_eq!(served.stop(), Some(0));
+    // It is a directory like any other now, and keeps what it was made from.
+    assert!(names_in(&at("r")).iter().any(|name| name.starts_with("restored-")));
+    let (_, report) = run_json(&["audit", "--json", "--data", text(&at("r"))]);
+    assert_eq!(report["violations"], 0, "{report}");
+}

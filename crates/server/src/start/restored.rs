@@ -1,0 +1,89 @@
+//! The first start on a directory that was restored from a backup.
+//!
+//! All of its files are of one moment, so none of them tells on another; but the manifest of the
+//! backup lies among them, and says that what was sold since is not known here. Nobody sells from it
+//! before an operator has said so, and then every open sale is paused.
+
+use super::start_error::StartError;
+use onrush_api::draw::Draws;
+use onrush_base::backup::{self, Manifest};
+use onrush_core::question::EventNow;
+use onrush_core::{Command, Phase};
+use onrush_store::{Ask, Engine};
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a sale is looked at that should have opened by now, and for how long in between.
+const LOOKS: u32 = 500;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Says no if the directory was restored and nobody has accepted that.
+///
+/// # Errors
+/// [`StartError::Restored`].
+pub(super) fn check(data: &Path, accept: bool) -> Result<(), StartError> {
+    let why = match Manifest::read(data) {
+        Ok(None) => return Ok(()),
+        Ok(Some(manifest)) => format!(
+            "{}: this directory was restored from a backup ({})",
+            data.join(backup::FILE).display(),
+            manifest.moment()
+        ),
+        Err(why) => why,
+    };
+    if accept {
+        tracing::warn!(why, "accepted: what was sold since is free, and every open sale is paused");
+        return Ok(());
+    }
+    Err(StartError::Restored(format!(
+        "{why}. What was sold and paid since is not known here, and would be sold again. Nothing was \
+         changed. Read docs/operating.md, \"After a restore\", and start once with --accept-restored: \
+         every open sale is paused then, until it is resumed"
+    )))
+}
+
+/// If the directory was restored, pauses every sale that is open or should be by now, and has the
+/// directory be like any other from now on. To be called before anybody is served.
+///
+/// # Errors
+/// [`StartError`], if a sale cannot be paused or the manifest not be put away.
+pub(super) async fn begin(
+    data: &Path,
+    engine: &dyn Engine,
+    draws: &Draws,
+) -> Result<(), StartError> {
+    let path = data.join(backup::FILE);
+    if !path.exists() {
+        return Ok(());
+    }
+    let failed = |error: onrush_store::Failure| {
+        StartError::Restored(format!("a restored sale cannot be paused: {error}"))
+    };
+    for event in engine.events().await.map_err(failed)?.value {
+        for _ in 0..LOOKS {
+            let now = engine.ask(event.clone(), EventNow).await.map_err(failed)?;
+            let opens_at = now.value.settings.opens_at;
+            match now.value.phase {
+                Phase::Open => {
+                    engine.execute(event.clone(), Command::Pause).await.map_err(failed)?;
+                    tracing::warn!(%event, "paused: what was sold since the backup is not known");
+                    break;
+                }
+                // It may have opened and sold since the backup: it opens now, and is paused.
+                Phase::Scheduled | Phase::Prequeue if opens_at.is_some_and(|at| at <= now.at) => {
+                    draws.open_due().await;
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Phase::Scheduled | Phase::Prequeue | Phase::Paused | Phase::Closed => break,
+            }
+        }
+    }
+    let decision = Manifest::read(data).ok().flatten().map_or(0, |manifest| manifest.decision);
+    let kept = data.join(format!("restored-{decision}.json"));
+    let put_away = || -> std::io::Result<()> {
+        fs::rename(&path, kept)?;
+        File::open(data)?.sync_all()
+    };
+    put_away().map_err(StartError::Data)
+}

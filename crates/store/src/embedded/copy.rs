@@ -1,0 +1,190 @@
+//! A copy of the journal as it was at one moment, also beside a running engine.
+//!
+//! SQLite keeps what a reader sees as long as it reads: the copy is of that moment, however long it
+//! takes, and nobody who commits waits for it. What is committed meanwhile stays in the log.
+
+use super::damage;
+use super::database;
+use super::error::OpenError;
+use super::reader::{JournalReader, ReadError};
+use super::recovery::look_before_start;
+use super::snapshot::{self, SnapshotFile};
+use super::witness::{Testimony, Witness};
+use crate::engine::Seq;
+use onrush_core::Time;
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Pages copied, and brought to the disk, at a time: 1 MiB. A commit of the sale waits behind no more.
+const PAGES_AT_ONCE: i32 = 256;
+/// Faults of a copy that are told at most.
+const MAX_LISTED: usize = 5;
+
+/// Where a journal ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalEnd {
+    /// The journal's identity.
+    pub journal: String,
+    /// Its last decision; 0 if there is none.
+    pub seq: Seq,
+    /// When that was made.
+    pub at: Option<Time>,
+}
+
+/// A journal that can be held as it is at a moment, and copied as it was then.
+///
+/// While it is held, the log beside it does not begin anew: it grows by what is decided meanwhile.
+/// The methods block.
+pub struct HeldJournal {
+    reader: JournalReader,
+}
+
+impl HeldJournal {
+    /// Opens the journal in `dir`; an engine may be running there. Nothing is held yet.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; also where SQLite can keep nobody from writing, because this user may not
+    /// write in `dir`.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Ok(Self { reader: JournalReader::open_beside(dir)? })
+    }
+
+    /// Holds what is committed by now. Nothing must be held already.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn hold(&self) -> Result<(), OpenError> {
+        // The first look at a table within the transaction fixes what is seen.
+        self.run("BEGIN; SELECT max(seq) FROM journal;")
+    }
+
+    /// Holds nothing any more.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn let_go(&self) -> Result<(), OpenError> {
+        self.run("ROLLBACK;")
+    }
+
+    fn run(&self, sql: &str) -> Result<(), OpenError> {
+        self.reader.connection().execute_batch(sql).map_err(OpenError::sqlite(self.reader.path()))
+    }
+
+    /// Where the journal ends.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn end(&self) -> Result<JournalEnd, ReadError> {
+        let seq = self.reader.last()?;
+        let journal = self.reader.identity()?.unwrap_or_default();
+        Ok(JournalEnd { journal, seq, at: self.reader.made_at(seq)? })
+    }
+
+    /// A time in milliseconds as people read it, in UTC: `2026-11-24T15:50:09Z`.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn utc(&self, at_ms: i64) -> Result<String, OpenError> {
+        let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', ?1 / 1000, 'unixepoch')";
+        let text = self.reader.connection().query_row(sql, [at_ms], |row| row.get(0));
+        text.map_err(OpenError::sqlite(self.reader.path()))
+    }
+
+    /// The newest snapshot that has nothing beyond the journal's end.
+    ///
+    /// # Errors
+    /// Whatever the file system or SQLite says.
+    pub fn snapshot(&self) -> Result<Option<SnapshotFile>, OpenError> {
+        let path = self.reader.path();
+        let last = self
+            .reader
+            .last()
+            .map_err(|error| OpenError::Sqlite { path: path.to_owned(), why: error.to_string() })?;
+        let dir = path.parent().unwrap_or(Path::new("."));
+        let files = snapshot::list(dir).map_err(OpenError::io(dir))?;
+        Ok(files.into_iter().find(|file| file.seq <= last))
+    }
+
+    /// Writes the journal as it is held into the directory `to`, which has none, and a witness that
+    /// has seen all of it, and a ledger that has followed as far as `followed`, if any did. Both are
+    /// durable then. `breathe` is called after each MiB.
+    ///
+    /// # Errors
+    /// Whatever cannot be read or written.
+    pub fn write_to(
+        &self,
+        to: &Path,
+        followed: Option<u64>,
+        breathe: &mut dyn FnMut(),
+    ) -> Result<(), OpenError> {
+        let end = self.end().map_err(|error| OpenError::Sqlite {
+            path: self.reader.path().to_owned(),
+            why: error.to_string(),
+        })?;
+        copy_pages(self.reader.connection(), &database::path_in(to), breathe)?;
+        let JournalEnd { journal, seq, at } = end;
+        let says = Testimony { journal, seq, at, ledger: followed };
+        Witness::open(to, says).map(drop).map_err(OpenError::io(to))
+    }
+}
+
+/// Copies what a connection sees into a new file, durably.
+fn copy_pages(from: &Connection, to: &Path, breathe: &mut dyn FnMut()) -> Result<(), OpenError> {
+    let mut empty = OpenOptions::new();
+    empty.write(true).create_new(true).mode(0o600);
+    let file = empty.open(to).map_err(OpenError::io(to))?;
+    let mut copy = Connection::open(to).map_err(OpenError::sqlite(to))?;
+    // A copy that is broken off is thrown away: it needs no journal of its own.
+    copy.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+        .map_err(OpenError::sqlite(to))?;
+    let backup = Backup::new(from, &mut copy).map_err(OpenError::sqlite(to))?;
+    loop {
+        let step = backup.step(PAGES_AT_ONCE).map_err(OpenError::sqlite(to))?;
+        // Little by little: whoever syncs a log on the same disk waits for what was written before.
+        file.sync_data().map_err(OpenError::io(to))?;
+        if step == StepResult::Done {
+            break;
+        }
+        if step != StepResult::More {
+            let why = "SQLite lets nobody copy it now; try again".to_owned();
+            return Err(OpenError::Sqlite { path: to.to_owned(), why });
+        }
+        breathe();
+    }
+    drop(backup);
+    copy.close().map_err(|(_, error)| OpenError::sqlite(to)(error))?;
+    file.sync_all().map_err(OpenError::io(to))
+}
+
+/// Looks over a journal on which no engine runs, as a start does: that all of its pages are there and
+/// whole, and that the witness has seen this one. Decisions are not replayed.
+///
+/// # Errors
+/// What is wrong, as a start would say it.
+pub fn look_over(dir: &Path) -> Result<JournalEnd, OpenError> {
+    let reader = look_before_start(dir, false)?;
+    let path = reader.path().to_owned();
+    let unread =
+        |error: ReadError| OpenError::Sqlite { path: path.clone(), why: error.to_string() };
+    if let Some(gap) = reader.gap().map_err(unread)? {
+        return Err(damage::report(&path, gap));
+    }
+    let found = faults(reader.connection()).unwrap_or_else(|error| vec![error.to_string()]);
+    if !found.is_empty() {
+        return Err(damage::report(&path, found.join("; ")));
+    }
+    let seq = reader.last().map_err(unread)?;
+    let at = reader.made_at(seq).map_err(unread)?;
+    let journal = reader.identity().map_err(unread)?.unwrap_or_default();
+    Ok(JournalEnd { journal, seq, at })
+}
+
+fn faults(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut select = connection.prepare("PRAGMA quick_check")?;
+    let lines = select.query_map([], |row| row.get::<_, String>(0))?;
+    let lines = lines.take(MAX_LISTED).collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(lines.into_iter().filter(|line| line != "ok").collect())
+}
