@@ -78,14 +78,12 @@ impl Sheet {
 impl EncodeMetric for Metric {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         match self {
-            Self::Counter(rows) => each(&mut encoder, rows, |mut row, value| {
+            Self::Counter(rows) => each(&mut encoder, rows, |row, value| {
                 row.encode_counter::<NoLabelSet, u64, f64>(value, None)
             }),
-            Self::Gauge(rows) => each(&mut encoder, rows, |mut row, value| row.encode_gauge(value)),
+            Self::Gauge(rows) => each(&mut encoder, rows, |row, value| row.encode_gauge(value)),
             Self::Sum(seconds) => encoder.encode_counter::<NoLabelSet, f64, f64>(seconds, None),
-            Self::Amount(rows) => {
-                each(&mut encoder, rows, |mut row, value| row.encode_gauge(value))
-            }
+            Self::Amount(rows) => each(&mut encoder, rows, |row, value| row.encode_gauge(value)),
             Self::Histogram(rows) => each(&mut encoder, rows, histogram),
         }
     }
@@ -102,15 +100,20 @@ impl EncodeMetric for Metric {
 fn each<T>(
     encoder: &mut MetricEncoder<'_>,
     rows: &[Row<T>],
-    write: impl Fn(MetricEncoder<'_>, &T) -> fmt::Result,
+    write: impl Fn(&mut MetricEncoder<'_>, &T) -> fmt::Result,
 ) -> fmt::Result {
     for (labels, value) in rows {
-        write(encoder.encode_family(labels)?, value)?;
+        // Without labels there are no braces either.
+        if labels.is_empty() {
+            write(encoder, value)?;
+        } else {
+            write(&mut encoder.encode_family(labels)?, value)?;
+        }
     }
     Ok(())
 }
 
-fn histogram(mut row: MetricEncoder<'_>, counted: &Counted) -> fmt::Result {
+fn histogram(row: &mut MetricEncoder<'_>, counted: &Counted) -> fmt::Result {
     let bounds = BOUNDS_US.iter().map(|us| Duration::from_micros(*us).as_secs_f64());
     let bounds = bounds.chain([f64::MAX]);
     let buckets: Vec<_> = bounds.zip(counted.buckets).collect();
