@@ -58,7 +58,10 @@ promtool_from_debian() {
 # Kubernetes' packager, built by Go from its own proxy: no binary of it is in a registry.
 helm_from_go() {
   [ ! -x target/helm/helm ] || return 0
-  command -v go >/dev/null || return 0
+  command -v go >/dev/null || {
+    echo "helm could not be built: it needs Go 1.24 or later, from https://go.dev/dl" >&2
+    return 0
+  }
   echo "building helm $helm_version" >&2
   GOBIN=$PWD/target/helm go install "helm.sh/helm/v3/cmd/helm@v$helm_version" >&2 || echo "helm could not be built" >&2
 }

@@ -3,8 +3,10 @@
 mod cli_support;
 
 use cli_support::{ADMIN_KEY, Served, onrush, run};
-use onrush_testkit::{Authority, Redis, RedisOptions, Tls, need, wait_until};
+use onrush_testkit::{Authority, Postgres, Redis, RedisOptions, Tls, need, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;
@@ -16,7 +18,7 @@ fn said(output: &Output) -> String {
 #[test]
 fn health_of_a_node_is_its_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
-    let served = Served::start_with_files(folder.path(), 1_024);
+    let served = Served::start_watched(folder.path(), |_| {});
     let address = served.operator.expect("it listens").to_string();
     let ready = run(&["health", "--address", &address]);
     assert_eq!((ready.status.code(), &ready.stdout[..]), (Some(0), &b"ready\n"[..]));
@@ -178,4 +180,50 @@ fn webhook_whose_certificate_is_not_trusted_is_a_line_in_the_log_with_the_settin
     for part in ["webhook:crm", "webhooks[crm].url", "webhooks[crm].certificates.ca"] {
         assert!(said.contains(part), "{part}: {said}");
     }
+}
+
+/// What the operator's listener shows.
+fn metrics(operator: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(operator).expect("it listens");
+    let request = "GET /metrics HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("it is sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it is text");
+    text
+}
+
+#[test]
+fn rabbitmq_that_is_away_is_on_metrics_and_readyz_and_makes_no_node_unready() {
+    let Some(postgres) = need(Postgres::start()) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    // Nobody listens there any more.
+    let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let nobody = nobody.expect("there are ports");
+    let served = Served::start_watched(folder.path(), |command| {
+        command.env("ONRUSH_LEDGER", "postgres").env("ONRUSH_POSTGRES__URL", postgres.url());
+        command.env("ONRUSH_RABBITMQ__URL", format!("amqp://guest@{nobody}"));
+        command.env("ONRUSH_RABBITMQ__PASSWORD", "s3cret: /@%");
+    });
+    served.create_flash_sale("e", 10);
+    let operator = served.operator.expect("it listens");
+    let has = |row: &str| metrics(operator).lines().any(|line| line == row);
+    let failures = "onrush_publisher_failures_total{publisher=\"rabbitmq\"} ";
+    let failed = || {
+        let text = metrics(operator);
+        let row = text.lines().find_map(|line| line.strip_prefix(failures));
+        row.is_some_and(|count| count != "0")
+    };
+    wait_until("it is tried", PATIENCE, failed).expect("in time");
+    assert!(has("onrush_publisher_up{publisher=\"rabbitmq\"} 0"), "{}", metrics(operator));
+    assert!(has("onrush_ledger_up 1"), "{}", metrics(operator));
+    // The event, its pool and its opening were decided, and RabbitMQ was told of none of it.
+    let text = metrics(operator);
+    let lag = "onrush_publisher_lag_decisions{publisher=\"rabbitmq\"} ";
+    let lag = text.lines().find_map(|line| line.strip_prefix(lag)).expect("it is known");
+    assert!(lag.parse::<u64>().is_ok_and(|lag| lag >= 3), "{lag}");
+    let ready = run(&["health", "--address", &operator.to_string()]);
+    assert_eq!(ready.status.code(), Some(0), "{}", said(&ready));
+    let told = String::from_utf8_lossy(&ready.stdout);
+    let line = format!("ready\nrabbitmq: not connected, {lag} decisions behind");
+    assert!(told.starts_with(&line), "{told}");
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How long the cursor may take: nobody who looks should have to wait for a database.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where each of them shows how it is, with the name of its cursor.
 pub(super) struct Watched {

@@ -1,7 +1,10 @@
 //! What `/metrics` shows is what is documented, and what the dashboard and the alerts name.
 
-use super::client::Request;
-use super::shop::Shop;
+use crate::client::Request;
+use crate::shop::Shop;
+use crate::till::Till;
+use crate::webhooks::shop_with;
+use onrush_saga::Action;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -117,6 +120,30 @@ fn onrush(name: String) -> String {
     format!("Onrush{name}")
 }
 
+/// What stands behind a name with its labels and a blank.
+fn value(text: &str, row: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(row));
+    let number = line.unwrap_or_else(|| panic!("no {row} in\n{text}")).trim();
+    number.parse().unwrap_or_else(|_| panic!("{row} {number}"))
+}
+
+#[tokio::test]
+async fn a_stuck_payment_is_counted_until_an_operator_is_done_with_it() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let booking = shop.sell_and_get_stuck(&till).await;
+    let text = metrics(&shop).await;
+    assert_eq!(value(&text, "onrush_stuck_sagas "), 1.0);
+    assert_eq!(value(&text, "onrush_sagas_stuck_total "), 1.0);
+    assert!(value(&text, "onrush_saga_step_seconds_count{step=\"confirm\"} ") >= 1.0);
+    let calls = text.lines().find(|line| {
+        line.starts_with("onrush_gateway_call_seconds_count{") && line.contains("call=\"create\"")
+    });
+    assert!(calls.is_some_and(|line| line.ends_with(" 1")), "{calls:?}");
+    shop.act(&booking, Action::Release).await.expect("there is one");
+    assert_eq!(value(&metrics(&shop).await, "onrush_stuck_sagas "), 0.0);
+}
+
 #[tokio::test]
 async fn what_takes_time_is_counted_where_it_belongs() {
     let shop = Shop::start().await;
@@ -124,11 +151,7 @@ async fn what_takes_time_is_counted_where_it_belongs() {
     let guest = shop.guest().await;
     guest.join("e").await.expect(202);
     let text = metrics(&shop).await;
-    let value = |row: &str| -> f64 {
-        let line = text.lines().find_map(|line| line.strip_prefix(row));
-        let number = line.unwrap_or_else(|| panic!("no {row} in\n{text}")).trim();
-        number.parse().unwrap_or_else(|_| panic!("{row} {number}"))
-    };
+    let value = |row: &str| value(&text, row);
     let requests = |group: &str, class: &str| {
         let labels = format!("{{group=\"{group}\",class=\"{class}\"}}");
         (

@@ -17,6 +17,10 @@ use prometheus_client::registry::Unit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// How long the ledger may take: Prometheus gives up after ten seconds, and a ledger that is away
+/// should be seen, not hide the rest.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Everything as OpenMetrics text.
 pub(super) async fn render(groups: &Groups, traffic: &Traffic) -> String {
     let mut sheet = Sheet::new();
@@ -147,16 +151,22 @@ fn engine(sheet: &mut Sheet, groups: &Groups) {
     sheet.gauge_in(Unit::Bytes, "disk_free", help, free.map_or(vec![], alone));
 }
 
+/// What the ledger answers, unless it takes so long that whoever looks would give up.
+async fn in_time<T>(asked: onrush_ledger::Pending<T>) -> Option<T> {
+    tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()
+}
+
 /// What waits in the ledger. What it does not say now is left out.
 async fn ledger(sheet: &mut Sheet, groups: &Groups) {
     // Asked first: whatever is committed meanwhile is nobody's delay.
     let committed = groups.sale.engine.committed().0;
-    let lag = groups.ledger.cursor().await.map(|cursor| committed.saturating_sub(cursor));
+    let (cursor, backlog) =
+        tokio::join!(in_time(groups.ledger.cursor()), in_time(groups.ledger.backlog()));
+    let lag = cursor.map(|cursor| committed.saturating_sub(cursor));
     let help = "Decisions that the ledger has not followed yet";
     sheet.gauge("ledger_lag_decisions", help, lag.map_or(vec![], alone));
-    let backlog = groups.ledger.backlog().await;
-    sheet.gauge("ledger_up", "Whether the ledger answers", alone(u64::from(backlog.is_ok())));
-    let is_known = backlog.is_ok();
+    let is_known = backlog.is_some();
+    sheet.gauge("ledger_up", "Whether the ledger answers", alone(u64::from(is_known)));
     let Backlog { waiting, dead, stuck_sagas, open_sagas, next_saga_at } =
         backlog.unwrap_or_default();
     let now = groups.sale.clock.now();
