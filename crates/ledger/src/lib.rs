@@ -9,6 +9,7 @@
 
 pub mod access;
 pub mod action;
+pub mod backlog;
 pub mod booking;
 pub mod delivery;
 pub mod desk;
@@ -26,6 +27,7 @@ mod words;
 
 use access::CarryCode;
 use action::{Action, ActionFilter};
+use backlog::Backlog;
 use booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use delivery::{DeadLetter, Delivered, Delivery, Message};
 use desk::{DeskEntry, DeskFilter, Settled};
@@ -250,6 +252,9 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Sums over everything.
     fn totals(&self) -> Pending<Totals>;
+
+    /// What waits, for instruments: cheap, however much there is.
+    fn backlog(&self) -> Pending<Backlog>;
 
     /// Texts about an event in one language, replaced.
     fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()>;

@@ -1,10 +1,12 @@
 //! Couriers: one for each channel, who takes what is due from the outbox and tries until it arrives
 //! or is given up.
 
+use crate::trouble::{Troubles, without_addresses};
 use futures_util::FutureExt;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use onrush_base::auth::random;
+use onrush_core::Time;
 use onrush_ledger::Ledger;
 use onrush_ledger::delivery::{Delivered, Delivery, Message};
 use onrush_store::embedded::Clock;
@@ -50,6 +52,9 @@ pub trait Channel: Send + Sync + 'static {
     /// Its name in the outbox.
     fn name(&self) -> &str;
 
+    /// The setting to look at if nothing arrives, for the log.
+    fn setting(&self) -> &str;
+
     /// How many attempts may be under way at a time.
     fn parallel(&self) -> usize;
 
@@ -63,6 +68,7 @@ pub struct Courier {
     ledger: Arc<dyn Ledger>,
     clock: Clock,
     bell: Notify,
+    troubles: Troubles,
 }
 
 /// What a courier has in hand.
@@ -80,7 +86,7 @@ impl Courier {
     /// A courier who has not started yet.
     #[must_use]
     pub fn new(channel: Arc<dyn Channel>, ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
-        Self { channel, ledger, clock, bell: Notify::new() }
+        Self { channel, ledger, clock, bell: Notify::new(), troubles: Troubles::default() }
     }
 
     /// Says that there may be something new in the outbox.
@@ -181,6 +187,7 @@ impl Courier {
         let id = message.id.clone();
         let attempt = self.channel.attempt(message).await;
         let at = self.clock.now();
+        self.say(&attempt, at);
         let outcome = match attempt {
             Attempt::Done => Delivered::Done,
             Attempt::Failed(error) => {
@@ -194,9 +201,28 @@ impl Courier {
             Attempt::Hopeless(error) => Delivered::Dead { at, error },
         };
         if let Delivered::Dead { error, .. } = &outcome {
+            let error = without_addresses(error);
             tracing::warn!(channel = self.channel.name(), message = id, error, "given up");
         }
         (id, outcome)
+    }
+
+    /// Says why nothing arrives, once a minute at most, and that it does again.
+    fn say(&self, attempt: &Attempt, at: Time) {
+        let (channel, setting) = (self.channel.name(), self.channel.setting());
+        match attempt {
+            Attempt::Done if self.troubles.arrived() => {
+                tracing::info!(channel, "messages arrive again");
+            }
+            // What never will arrive is told by itself, and says nothing of the others.
+            Attempt::Done | Attempt::Hopeless(_) => {}
+            Attempt::Failed(why) => {
+                if let Some(failed) = self.troubles.failed(at) {
+                    let why = without_addresses(why);
+                    tracing::warn!(channel, setting, failed, why, "messages do not arrive");
+                }
+            }
+        }
     }
 
     /// Tells the ledger what came of attempts; what it does not take is told again.

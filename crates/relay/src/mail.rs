@@ -195,6 +195,10 @@ impl Channel for MailChannel {
         MAIL
     }
 
+    fn setting(&self) -> &str {
+        "mail.smtp"
+    }
+
     fn parallel(&self) -> usize {
         PARALLEL as usize
     }

@@ -51,6 +51,7 @@ impl Caller for HttpClient {
 /// One receiver.
 pub struct WebhookChannel {
     name: String,
+    setting: String,
     receiver: Arc<Receiver>,
 }
 
@@ -108,7 +109,8 @@ impl WebhookChannel {
             clock: parts.clock.clone(),
             ledger: parts.ledger.clone(),
         };
-        Ok(Self { name: webhook_channel(&settings.name), receiver: Arc::new(receiver) })
+        let setting = format!("webhooks[{}].url", settings.name);
+        Ok(Self { name: webhook_channel(&settings.name), setting, receiver: Arc::new(receiver) })
     }
 }
 
@@ -170,6 +172,10 @@ impl Receiver {
 impl Channel for WebhookChannel {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn setting(&self) -> &str {
+        &self.setting
     }
 
     fn parallel(&self) -> usize {

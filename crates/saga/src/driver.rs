@@ -20,7 +20,7 @@ use onrush_ledger::saga::{SagaRecord, declined};
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_store::{Ask, Failure};
 use smallvec::SmallVec;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// More steps than any saga has in one go: only a fault of ours takes as many.
 const MOST_STEPS: u32 = 32;
@@ -51,6 +51,7 @@ impl Sagas {
             if record.saga.stuck.is_some() {
                 return Ok(record);
             }
+            let (todo, begun) = (todo(record.position()), Instant::now());
             // Money that has no business here goes back first, whatever else the booking waits for.
             let look = match self.look_at_strays(&record, woken).await {
                 Ok(Look::Rest) => self.look_at(&record, woken).await,
@@ -72,6 +73,7 @@ impl Sagas {
             };
             match self.write(draft).await {
                 Ok(written) => {
+                    self.steps.note(todo, begun.elapsed());
                     record = written;
                     woken = ask;
                     if !more {

@@ -31,6 +31,7 @@ mod refunds;
 mod rows;
 mod sagas;
 mod start;
+mod steps;
 mod tasks;
 
 pub use clerk::Issuer;

@@ -4,6 +4,7 @@ use super::clerk::{Clerk, Issuer};
 use super::gateway::Gateway;
 use super::gateway::health::{Health, Watched};
 use super::locks::Locks;
+use super::steps::Steps;
 use crate::pairing::Pairing;
 use onrush_base::auth::payers::Payers;
 use onrush_base::cluster_store::ClusterStore;
@@ -72,6 +73,8 @@ pub struct Sagas {
     /// What all nodes share, if there are several.
     pub(super) cluster: Option<Arc<dyn ClusterStore>>,
     pub(super) counts: Counts,
+    /// How long steps take.
+    pub(super) steps: Steps,
     pub(super) locks: Locks,
     /// Who issues receipts, if anyone does.
     pub(super) clerk: Option<Clerk>,
@@ -130,6 +133,7 @@ impl Sagas {
             channels,
             cluster,
             counts: Counts::default(),
+            steps: Steps::default(),
             locks: Locks::default(),
             clerk: issuer.map(Clerk::new),
             due: Notify::new(),
@@ -172,6 +176,12 @@ impl Sagas {
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// How long steps took.
+    #[must_use]
+    pub fn steps(&self) -> &Steps {
+        &self.steps
     }
 
     /// Looks at once for sagas that have something to do. Needed only where time does not pass by itself.

@@ -267,7 +267,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         // Calling takes `&mut`, and a router is a shared pointer.
         let routed = || Answering::Routed { answer: self.router.clone().call(request) };
         let answer = sent_away.unwrap_or_else(routed);
-        Underway { answer, asks, uri, traffic: self.traffic.clone() }
+        Underway { answer, asks, uri, begun: Instant::now(), traffic: self.traffic.clone() }
     }
 }
 
@@ -304,6 +304,7 @@ pin_project! {
         // Whether anything but a look was asked for.
         asks: bool,
         uri: Uri,
+        begun: Instant,
         traffic: Arc<Traffic>,
     }
 }
@@ -315,7 +316,7 @@ impl Future for Underway {
         let this = self.project();
         let answer = ready!(this.answer.poll(context));
         if let Ok(answer) = &answer {
-            this.traffic.count(*this.asks, this.uri, answer);
+            this.traffic.count(*this.asks, this.uri, answer, this.begun.elapsed());
         }
         Poll::Ready(answer)
     }

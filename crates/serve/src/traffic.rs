@@ -1,10 +1,13 @@
 //! What goes through a listener, in numbers.
 
+use crate::groups::Group;
 use crate::pressure::Pressure;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, Uri};
+use onrush_store::durations::{Counted, Durations};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// The code of the problem that an answer tells, for those who count answers.
 #[derive(Clone, Copy, Debug)]
@@ -13,11 +16,16 @@ pub struct ProblemCode(pub &'static str);
 /// Who hears of refusals: the path of each, and the problem's code.
 type HearsOfRefusals = Box<dyn Fn(&str, &'static str) + Send + Sync>;
 
+/// Classes of status.
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
 /// What goes through a listener.
 #[derive(Default)]
 pub struct Traffic {
     pub(super) connections: AtomicU64,
     classes: [AtomicU64; 5],
+    /// How long answers took, by kind of request and class of status.
+    took: [[Durations; 5]; Group::ALL.len()],
     /// Connections that were turned away at the door.
     pub(super) turned_away: AtomicU64,
     /// Who is sent away.
@@ -41,8 +49,17 @@ impl Traffic {
     /// Answers so far by class of status.
     #[must_use]
     pub fn responses(&self) -> [(&'static str, u64); 5] {
-        let names = ["1xx", "2xx", "3xx", "4xx", "5xx"];
-        std::array::from_fn(|class| (names[class], self.classes[class].load(Ordering::Relaxed)))
+        std::array::from_fn(|class| (CLASSES[class], self.classes[class].load(Ordering::Relaxed)))
+    }
+
+    /// How long answers took so far, by kind of request and class of status: what there was none of
+    /// is left out.
+    pub fn took(&self) -> impl Iterator<Item = (Group, &'static str, Counted)> {
+        let of = |group: Group| {
+            let classes = CLASSES.into_iter().zip(&self.took[group as usize]);
+            classes.map(move |(class, took)| (group, class, took.counted()))
+        };
+        Group::ALL.into_iter().flat_map(of).filter(|(.., counted)| counted.times() > 0)
     }
 
     /// How much is sent away; `None` before the server has started.
@@ -61,10 +78,11 @@ impl Traffic {
         drop(self.hears_of_refusals.set(Box::new(hear)));
     }
 
-    pub(super) fn count(&self, asks: bool, uri: &Uri, answer: &Response<Body>) {
+    pub(super) fn count(&self, asks: bool, uri: &Uri, answer: &Response<Body>, took: Duration) {
         let status = answer.status();
         let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
         self.classes[class].fetch_add(1, Ordering::Relaxed);
+        self.took[Group::of(uri.path()) as usize][class].note(took);
         // Looking at what is not there is no refusal; being sent away is one, whatever was wanted.
         let sent_away =
             [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&status);

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cluster")]
 pub mod cluster;
+pub mod kit;
 mod start;
 
 pub use start::{Server, StartError};

@@ -101,6 +101,7 @@ impl Server {
             flags: backend.flags.clone(),
             cluster: backend.cluster.clone(),
             space: backend.space(),
+            publishers: backend.publishers(),
         };
         let (state, fresh) = http::state::open(config, deps).map_err(StartError::Data)?;
         if let Some(cluster) = &backend.cluster {

@@ -1,5 +1,6 @@
 //! The seam between the rules and everything around them.
 
+use crate::durations::Counted;
 use onrush_core::change::Change;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Question, Refusal, Reply, Time, View};
@@ -141,6 +142,21 @@ pub trait Engine: Send + Sync + 'static {
     /// How long answers take just now: what the oldest ask without one has been waiting for; zero
     /// while nothing waits.
     fn waiting(&self) -> Duration;
+
+    /// What instruments show of it.
+    fn figures(&self) -> Figures;
+}
+
+/// What instruments show of an engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// How long decisions took: a turn of many on an embedded engine, each by itself on Redis, there
+    /// and back.
+    pub decide: Counted,
+    /// How long it took until they were durable: a commit of the journal, or waiting for the archive.
+    pub commit: Counted,
+    /// Decisions that are known here and not in the archive yet; none where the journal is the archive.
+    pub unarchived: u64,
 }
 
 /// Answers of the type that was asked for, from any engine.

@@ -2,10 +2,11 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod durations;
 pub mod embedded;
 pub mod engine;
 pub mod flags;
 #[cfg(feature = "cluster")]
 pub mod redis;
 
-pub use engine::{Answer, Ask, Engine, Failure, Feed, FeedEntry, FeedPage, Pending, Seq};
+pub use engine::{Answer, Ask, Engine, Failure, Feed, FeedEntry, FeedPage, Figures, Pending, Seq};

@@ -12,8 +12,10 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use onrush_base::config::Config;
 
-/// Half a year, as browsers ask for before they take it seriously.
-const ONLY_HTTPS: &str = "max-age=15768000";
+/// A year. Other hosts below ours are not ours to decide about.
+const ONLY_HTTPS: &str = "max-age=31536000";
+/// Nothing that we answer belongs into a frame of somebody's. Pages say more.
+const NO_FRAME: &str = "frame-ancestors 'none'";
 /// The page that shows the API is made of files of ours and colours drawings inline.
 const OF_DOCS: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
@@ -34,8 +36,8 @@ async fn guard(State(is_https): State<bool>, request: Request, next: Next) -> Re
     // A cache between us and a visitor keeps what says that it may, and nothing else.
     or_say(headers, CACHE_CONTROL, "no-store");
     or_say(headers, X_CONTENT_TYPE_OPTIONS, "nosniff");
+    or_say(headers, CONTENT_SECURITY_POLICY, if is_docs { OF_DOCS } else { NO_FRAME });
     if is_docs {
-        or_say(headers, CONTENT_SECURITY_POLICY, OF_DOCS);
         or_say(headers, REFERRER_POLICY, "same-origin");
     }
     if is_https {

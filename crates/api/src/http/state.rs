@@ -22,7 +22,7 @@ use onrush_base::auth::shop::ShopVerifier;
 use onrush_base::auth::ticket::StreamTickets;
 use onrush_base::cluster_store::{ClusterStore, Turns};
 use onrush_base::config::Config;
-use onrush_base::metrics::Metrics;
+use onrush_base::metrics::{AskPublishers, Metrics, PublisherFigures};
 use onrush_base::tickets::TicketSigner;
 use onrush_core::ids::EventId;
 use onrush_core::question::EventNow;
@@ -128,6 +128,18 @@ pub struct Nodes {
     pub flags: Arc<Flags>,
     /// Files, turns and the organiser's inventory, if there are several nodes.
     pub cluster: Option<Arc<dyn ClusterStore>>,
+    /// Those who carry the feed to RabbitMQ and Kafka, if anybody does.
+    pub publishers: Option<AskPublishers>,
+}
+
+impl Nodes {
+    /// How those are who carry the feed elsewhere.
+    pub async fn publishers(&self) -> Vec<PublisherFigures> {
+        match &self.publishers {
+            Some(ask) => ask().await,
+            None => Vec::new(),
+        }
+    }
 }
 
 /// All of it: the state of the routers.
@@ -200,6 +212,8 @@ pub struct HttpDeps {
     pub cluster: Option<Arc<dyn ClusterStore>>,
     /// What the disk has left for journal and ledger, if they are on one of this machine.
     pub space: Option<Arc<Space>>,
+    /// Those who carry the feed to RabbitMQ and Kafka, if anybody does.
+    pub publishers: Option<AskPublishers>,
 }
 
 /// Everything from the configuration and the data directory; also the admin key, if it was generated
@@ -208,7 +222,7 @@ pub struct HttpDeps {
 /// # Errors
 /// Whatever the file system says.
 pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<String>)> {
-    let HttpDeps { engine, ledger, sagas, clock, flags, cluster, space } = deps;
+    let HttpDeps { engine, ledger, sagas, clock, flags, cluster, space, publishers } = deps;
     let keys = KeyDir::open(&config.data)?;
     let plans = PlanDir::open(&config.data, cluster.clone())?;
     let token_key = keys.load_or_draw("token.key")?;
@@ -265,7 +279,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         signers: Signers { passes, tickets }.into(),
         streams: streams.into(),
         units: units.into(),
-        nodes: Nodes { flags, cluster }.into(),
+        nodes: Nodes { flags, cluster, publishers }.into(),
         ledger,
         sagas,
         relay,

@@ -14,6 +14,9 @@ use serde::Deserialize;
 pub struct PostgresSettings {
     /// Where it is and who we are, such as `postgres://onrush:secret@127.0.0.1/onrush`.
     pub url: Secret,
+    /// The password, as it is: in an address some characters would have to be escaped.
+    #[serde(default)]
+    pub password: Option<Secret>,
     /// Connections that are kept open.
     #[serde(default = "connections")]
     pub connections: usize,
@@ -55,7 +58,12 @@ impl PostgresSettings {
     /// A server, with the defaults.
     #[must_use]
     pub fn new(url: Secret) -> Self {
-        Self { url, connections: connections(), certificates: CertificateSettings::default() }
+        Self {
+            url,
+            password: None,
+            connections: connections(),
+            certificates: CertificateSettings::default(),
+        }
     }
 
     /// The address, taken apart.
@@ -70,7 +78,14 @@ impl PostgresSettings {
         if !is_url && !url.contains("host=") {
             return Err(form.into());
         }
-        let (url, words) = if is_url { of_url(url) } else { of_pairs(url) };
+        let (mut url, words) = if is_url { of_url(url) } else { of_pairs(url) };
+        if let Some(password) = &self.password {
+            url = if is_url {
+                with_password(&url, password.reveal())?
+            } else {
+                format!("{url} password={}", quoted(password.reveal()))
+            };
+        }
         let mut certificates = self.certificates.clone();
         let mut mode = None;
         for (word, text) in words {
@@ -129,6 +144,34 @@ impl PostgresSettings {
         }
         address.certificates.load("postgres.certificates").map(drop)
     }
+}
+
+/// An address with a password in it.
+fn with_password(url: &str, password: &str) -> Result<String, String> {
+    let wrong = "postgres.password: name the user in postgres.url, and no password there, such as \
+                 postgres://onrush@127.0.0.1/onrush";
+    let (scheme, rest) = url.split_once("://").ok_or(wrong)?;
+    let (user, server) = rest.split_once('@').ok_or(wrong)?;
+    if user.is_empty() || user.contains([':', '/']) {
+        return Err(wrong.into());
+    }
+    Ok(format!("{scheme}://{user}:{}@{server}", escaped(password)))
+}
+
+/// A text as it stands in an address.
+fn escaped(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
+        other => format!("%{other:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// A text as it stands in `name=…`.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
 /// The words about TLS in `postgres://…?…`, and the rest.
@@ -235,5 +278,24 @@ mod tests {
         }
         let twice = address("postgres://u:s3cret@h/d?sslrootcert=/a", Some("/b")).unwrap_err();
         assert!(twice.contains("sslrootcert") && !twice.contains("s3cret"), "{twice}");
+    }
+
+    #[test]
+    fn password_beside_the_address_is_taken_as_it_is() {
+        let password = "s3cret: /@%?#'\\";
+        let with = |url: &str| {
+            let mut settings = PostgresSettings::new(Secret::from(url.to_owned()));
+            settings.password = Some(Secret::from(password.to_owned()));
+            settings.address().map(|address| address.url.reveal().to_owned())
+        };
+        assert_eq!(
+            with("postgres://u@h:1/d?application_name=a").unwrap(),
+            "postgres://u:s3cret%3A%20%2F%40%25%3F%23%27%5C@h:1/d?application_name=a"
+        );
+        assert_eq!(with("host=h user=u").unwrap(), "host=h user=u password='s3cret: /@%?#\\'\\\\'");
+        for url in ["postgres://h/d", "postgres://u:other@h/d", "postgres://@h/d"] {
+            let why = with(url).unwrap_err();
+            assert!(why.starts_with("postgres.password: ") && !why.contains("s3cret"), "{why}");
+        }
     }
 }

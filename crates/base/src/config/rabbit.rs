@@ -19,6 +19,9 @@ pub struct RabbitSettings {
     /// `?heartbeat=10` sets after how many seconds of silence the connection counts as broken
     /// (default 10; twice as long until it is given up).
     pub url: Secret,
+    /// The password, as it is: in an address some characters would have to be escaped.
+    #[serde(default)]
+    pub password: Option<Secret>,
     /// What the names of exchanges and queues begin with (default: nothing), if several
     /// installations share a vhost.
     #[serde(default)]
@@ -70,6 +73,7 @@ impl RabbitSettings {
     pub fn new(url: String) -> Self {
         Self {
             url: Secret::from(url),
+            password: None,
             prefix: String::new(),
             certificates: CertificateSettings::default(),
             tuning: Tuning::default(),
@@ -81,9 +85,21 @@ impl RabbitSettings {
     /// # Errors
     /// What is wrong with it. The address itself is not repeated: it may have a password in it.
     pub fn address(&self) -> Result<AMQPUri, String> {
-        self.url.reveal().parse().map_err(|_| {
+        let mut address: AMQPUri = self.url.reveal().parse().map_err(|_| {
             "rabbitmq.url: use amqp://user:password@host:5672, or amqps:// for TLS".to_owned()
-        })
+        })?;
+        if let Some(password) = &self.password {
+            // An address without a user has the library's own, `guest`, with its password.
+            let named = self.url.reveal().split_once("://").map_or("", |(_, rest)| rest);
+            let user = named.split_once('@').map_or("", |(user, _)| user);
+            if user.is_empty() || user.contains([':', '/']) {
+                return Err("rabbitmq.password: name the user in rabbitmq.url, and no password \
+                            there, such as amqp://onrush@127.0.0.1:5672"
+                    .into());
+            }
+            password.reveal().clone_into(&mut address.authority.userinfo.password);
+        }
+        Ok(address)
     }
 
     /// Checks what the types cannot.
@@ -132,6 +148,16 @@ mod tests {
         ] {
             let why = parsed(toml).expect("the shape is right").check().expect_err(toml);
             assert!(why.contains(names), "{toml}: {why}");
+        }
+        let apart = parsed("url = 'amqp://shop@mq.example'\npassword = 's3cret:/@%'");
+        let apart = apart.expect("these are settings");
+        assert!(!format!("{apart:?}").contains("s3cret"));
+        let userinfo = apart.address().expect("it is an address").authority.userinfo;
+        assert_eq!((&*userinfo.username, &*userinfo.password), ("shop", "s3cret:/@%"));
+        for url in ["amqp://mq.example", "amqp://shop:other@mq.example"] {
+            let twice = parsed(&format!("url = '{url}'\npassword = 's3cret'"));
+            let why = twice.expect("the shape is right").address().expect_err(url);
+            assert!(why.contains("rabbitmq.password") && !why.contains("s3cret"), "{why}");
         }
         let why = parsed("url = 'amqp://mq.example'\nprefiks = 'a'").expect_err("a typing error");
         assert!(why.contains("prefiks"), "{why}");

@@ -43,3 +43,9 @@ pub fn run(
 ) -> JoinHandle<()> {
     tokio::spawn(publisher::run(settings.clone(), parts.clone(), stop.clone()))
 }
+
+/// What the publisher's lease and cursor are called: how far it is can be read by this name.
+#[must_use]
+pub fn cursor_name(settings: &KafkaSettings) -> String {
+    format!("{}kafka", settings.prefix)
+}

@@ -26,7 +26,7 @@ pub(super) async fn run(
     parts: PublisherDeps,
     mut stop: watch::Receiver<bool>,
 ) {
-    let name = format!("{}kafka", settings.prefix);
+    let name = super::cursor_name(&settings);
     let mut pause = settings.tuning.first_pause;
     let publisher = Publisher { settings, parts, name, unsaved: Mutex::default() };
     let tuning = &publisher.settings.tuning;

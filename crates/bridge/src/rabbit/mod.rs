@@ -44,3 +44,9 @@ pub fn run(
     let consumer = consumer::run(settings.clone(), topology, parts.clone(), stop.clone());
     vec![tokio::spawn(publisher), tokio::spawn(consumer)]
 }
+
+/// What the publisher's lease and cursor are called: how far it is can be read by this name.
+#[must_use]
+pub fn cursor_name(settings: &RabbitSettings) -> String {
+    format!("{}rabbitmq", settings.prefix)
+}

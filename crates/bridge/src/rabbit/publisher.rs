@@ -39,7 +39,7 @@ pub(super) async fn run(
     parts: RabbitDeps,
     mut stop: watch::Receiver<bool>,
 ) {
-    let name = format!("{}rabbitmq", settings.prefix);
+    let name = super::cursor_name(&settings);
     let mut pauses = Pauses::default();
     let publisher = Publisher { settings, topology, parts, name };
     while !*stop.borrow() {

@@ -14,6 +14,7 @@
 mod access;
 mod actions;
 mod archive;
+mod backlog;
 mod bookings;
 mod browsers;
 mod buyers;
@@ -52,6 +53,7 @@ pub use shared::Flags;
 
 use crate::access::CarryCode;
 use crate::action::{Action, ActionFilter};
+use crate::backlog::Backlog;
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
@@ -392,6 +394,10 @@ impl Ledger for PgLedger {
 
     fn totals(&self) -> Pending<Totals> {
         self.read(money::Sums)
+    }
+
+    fn backlog(&self) -> Pending<Backlog> {
+        self.read(backlog::Waiting)
     }
 
     fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()> {

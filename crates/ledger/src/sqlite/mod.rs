@@ -11,6 +11,7 @@
 
 mod access;
 mod actions;
+mod backlog;
 mod bookings;
 mod browsers;
 mod buyers;
@@ -50,6 +51,7 @@ pub use stepped::SteppedLedger;
 
 use crate::access::CarryCode;
 use crate::action::{Action, ActionFilter};
+use crate::backlog::Backlog;
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
@@ -453,6 +455,10 @@ impl Ledger for SqliteLedger {
 
     fn totals(&self) -> Pending<Totals> {
         self.report(money::totals)
+    }
+
+    fn backlog(&self) -> Pending<Backlog> {
+        self.report(backlog::backlog)
     }
 
     fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()> {

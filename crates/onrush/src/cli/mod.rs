@@ -1,7 +1,10 @@
 //! The command line.
 
+mod certificates;
 mod config;
+mod health;
 mod key;
+mod kit_worker;
 mod sandbox;
 mod serve;
 mod sync_inventory;
@@ -49,6 +52,12 @@ enum Command {
     /// Simulate whole sales with faults, each from one number, and judge all that happens
     #[command(after_help = EXIT_CODES)]
     Simulate(onrush_sim::SimulateArgs),
+    /// Ask a node whether it is ready
+    #[command(after_help = health::EXIT_CODES)]
+    Health(health::HealthArgs),
+    /// Return the stock of the script kit's holds that have run out, for programs that are not in Rust
+    #[command(after_help = kit_worker::EXIT_CODES)]
+    KitWorker(kit_worker::KitWorkerArgs),
     /// Bring the inventory in PostgreSQL into the pools of a running cluster
     #[command(after_help = sync_inventory::EXIT_CODES)]
     SyncInventory(sync_inventory::SyncInventoryArgs),
@@ -71,6 +80,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Backup(args) => onrush_backup::backup(&args, env!("ONRUSH_VERSION")),
         Command::Restore(args) => onrush_backup::restore(&args),
         Command::Simulate(args) => onrush_sim::run(&args, env!("ONRUSH_VERSION")),
+        Command::Health(args) => health::run(&args),
+        Command::KitWorker(args) => kit_worker::run(&args),
         Command::SyncInventory(args) => sync_inventory::run(&args),
         Command::VerifyTicket(args) => verify_ticket::run(&args),
         Command::Bench(args) => onrush_lab::bench::run(&args, env!("ONRUSH_VERSION")),

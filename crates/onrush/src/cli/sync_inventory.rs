@@ -1,5 +1,6 @@
 //! `onrush sync-inventory`: brings the inventory in PostgreSQL into the pools, by asking a running node.
 
+use super::certificates::{CertificateArgs, PLACE, said};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{Method, Request, StatusCode};
 use bytes::Bytes;
@@ -28,6 +29,8 @@ pub(crate) struct SyncInventoryArgs {
     /// Only this event's pools
     #[arg(long, value_name = "EVENT")]
     event: Option<EventId>,
+    #[command(flatten)]
+    certificates: CertificateArgs,
     /// Say what was done as the node's own JSON
     #[arg(long)]
     json: bool,
@@ -88,9 +91,11 @@ async fn ask(args: &SyncInventoryArgs) -> Result<(String, Done), String> {
         .header(CONTENT_TYPE, "application/json")
         .body(Bytes::new())
         .map_err(|error| format!("--url or --admin-key: {error}"))?;
-    let client = HttpClient::new(AddressPolicy::Any);
-    let answer =
-        client.call(request, TIMEOUT_MS).await.map_err(|error| format!("{url}: {error}"))?;
+    let certificates = args.certificates.load()?;
+    let client = HttpClient::with_certificates(AddressPolicy::Any, &certificates, PLACE.into());
+    let client = client.map_err(|why| format!("--ca, --cert, --key: {why}"))?;
+    let answer = client.call(request, TIMEOUT_MS).await;
+    let answer = answer.map_err(|error| said(&format!("{url}: {error}")))?;
     let status = answer.status();
     let text = String::from_utf8_lossy(answer.body()).into_owned();
     if status != StatusCode::OK {

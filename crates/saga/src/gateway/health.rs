@@ -13,6 +13,7 @@ use super::{
 use axum::http::HeaderMap;
 use onrush_core::Time;
 use onrush_core::money::Currency;
+use onrush_store::durations::{Counted, Durations};
 use onrush_store::embedded::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -112,6 +113,45 @@ pub struct Calls {
     pub unreachable: AtomicU64,
 }
 
+/// What a gateway is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Create,
+    Status,
+    Capture,
+    Cancel,
+    Refund,
+    Probe,
+    Ours,
+    DeskRefunds,
+}
+
+impl Call {
+    const ALL: [Self; 8] = [
+        Self::Create,
+        Self::Status,
+        Self::Capture,
+        Self::Cancel,
+        Self::Refund,
+        Self::Probe,
+        Self::Ours,
+        Self::DeskRefunds,
+    ];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Status => "status",
+            Self::Capture => "capture",
+            Self::Cancel => "cancel",
+            Self::Refund => "refund",
+            Self::Probe => "probe",
+            Self::Ours => "ours",
+            Self::DeskRefunds => "desk_refunds",
+        }
+    }
+}
+
 /// What is known of a gateway's health.
 pub struct Health {
     gateway: &'static str,
@@ -120,6 +160,8 @@ pub struct Health {
     /// When the last call ended.
     last_call: Mutex<Option<Instant>>,
     calls: Calls,
+    /// How long calls took, whatever came of them.
+    took: [Durations; Call::ALL.len()],
 }
 
 impl Health {
@@ -136,6 +178,7 @@ impl Health {
             view: Mutex::new(view),
             last_call: Mutex::new(None),
             calls: Calls::default(),
+            took: Default::default(),
         }
     }
 
@@ -159,6 +202,13 @@ impl Health {
     #[must_use]
     pub fn calls(&self) -> &Calls {
         &self.calls
+    }
+
+    /// How long calls took so far, by what was asked; what nobody asked is left out.
+    pub fn took(&self) -> impl Iterator<Item = (&'static str, Counted)> {
+        let all = Call::ALL.into_iter().zip(&self.took);
+        let all = all.map(|(call, took)| (call.word(), took.counted()));
+        all.filter(|(_, counted)| counted.times() > 0)
     }
 
     /// What an operator should do about it; `None` if nothing.
@@ -256,11 +306,14 @@ impl Health {
 /// Counts a call whose asker lost patience as one without an answer.
 struct Watch<'a> {
     health: &'a Health,
+    call: Call,
+    begun: Instant,
     over: bool,
 }
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
+        self.health.took[self.call as usize].note(self.begun.elapsed());
         if !self.over {
             self.health.note(Some((FailureKind::Unreachable, "no answer in time")));
         }
@@ -314,9 +367,10 @@ impl Watched {
         }
     }
 
-    fn watch<'a, T: Send + 'a>(&'a self, answer: Answer<'a, T>) -> Answer<'a, T> {
+    fn watch<'a, T: Send + 'a>(&'a self, call: Call, answer: Answer<'a, T>) -> Answer<'a, T> {
         Box::pin(async move {
-            let mut watch = Watch { health: &self.health, over: false };
+            let begun = Instant::now();
+            let mut watch = Watch { health: &self.health, call, begun, over: false };
             let answer = answer.await;
             watch.over = true;
             self.health.heard(&answer);
@@ -335,23 +389,23 @@ impl Gateway for Watched {
     }
 
     fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
-        self.watch(self.gateway.create(order))
+        self.watch(Call::Create, self.gateway.create(order))
     }
 
     fn status<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
-        self.watch(self.gateway.status(order))
+        self.watch(Call::Status, self.gateway.status(order))
     }
 
     fn capture<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
-        self.watch(self.gateway.capture(order))
+        self.watch(Call::Capture, self.gateway.capture(order))
     }
 
     fn cancel<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
-        self.watch(self.gateway.cancel(order))
+        self.watch(Call::Cancel, self.gateway.cancel(order))
     }
 
     fn refund<'a>(&'a self, order: &'a RefundOrder) -> Answer<'a, RefundStanding> {
-        self.watch(self.gateway.refund(order))
+        self.watch(Call::Refund, self.gateway.refund(order))
     }
 
     fn takes(&self, currency: Currency) -> Result<Takes, String> {
@@ -359,15 +413,15 @@ impl Gateway for Watched {
     }
 
     fn probe(&self) -> Answer<'_, ()> {
-        self.watch(self.gateway.probe())
+        self.watch(Call::Probe, self.gateway.probe())
     }
 
     fn ours<'a>(&'a self, reference: &'a str) -> Answer<'a, Option<Ours>> {
-        self.watch(self.gateway.ours(reference))
+        self.watch(Call::Ours, self.gateway.ours(reference))
     }
 
     fn desk_refunds<'a>(&'a self, reference: &'a str) -> Answer<'a, Vec<DeskNews>> {
-        self.watch(self.gateway.desk_refunds(reference))
+        self.watch(Call::DeskRefunds, self.gateway.desk_refunds(reference))
     }
 
     fn read_webhook(
@@ -422,9 +476,13 @@ mod tests {
     #[test]
     fn a_call_whose_asker_went_away_had_no_answer() {
         let health = Health::new("sandbox", Clock::Manual(ManualClock::new(Time(1))));
-        drop(Watch { health: &health, over: false });
+        let watch =
+            |over| Watch { health: &health, call: Call::Cancel, begun: Instant::now(), over };
+        drop(watch(false));
         assert_eq!(health.view().state, State::Unreachable);
-        drop(Watch { health: &health, over: true });
+        drop(watch(true));
         assert_eq!(health.calls().unreachable.load(Ordering::Relaxed), 1);
+        let took: Vec<_> = health.took().map(|(call, took)| (call, took.times())).collect();
+        assert_eq!(took, [("cancel", 2)], "whatever came of them");
     }
 }

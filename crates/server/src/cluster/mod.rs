@@ -3,6 +3,7 @@
 
 mod archive;
 mod store;
+mod watched;
 
 pub(crate) use store::PgClusterStore;
 
@@ -26,6 +27,7 @@ pub async fn audit_redis(
 use archive::PgArchive;
 use onrush_base::config::postgres::SslMode;
 use onrush_base::config::{Config, PostgresSettings, RedisSettings};
+use onrush_base::metrics::AskPublishers;
 use onrush_bridge::cursors::Cursors;
 use onrush_bridge::kafka;
 use onrush_bridge::rabbit::{self, Wake};
@@ -40,6 +42,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use watched::Watched;
 
 /// How often the clock is compared with the engine's.
 const COMPARE_EVERY: Duration = Duration::from_secs(10);
@@ -182,6 +185,7 @@ pub(crate) struct PublisherParts {
 pub(crate) struct Publishers {
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
+    watched: Arc<Watched>,
 }
 
 impl Publishers {
@@ -189,26 +193,40 @@ impl Publishers {
     pub(crate) fn start(config: &Config, parts: &PublisherParts) -> Self {
         let stop = watch::Sender::new(false);
         let mut tasks = Vec::new();
+        let mut watched = Watched::new(parts.engine.clone(), parts.cursors.clone());
         if let Some(settings) = &config.rabbitmq {
+            let health = Arc::<rabbit::Health>::default();
+            watched.rabbit = Some((rabbit::cursor_name(settings), health.clone()));
             let parts = rabbit::RabbitDeps {
                 engine: parts.engine.clone(),
                 cursors: parts.cursors.clone(),
                 wake: parts.wake.clone(),
                 clock: parts.clock.clone(),
-                health: Arc::default(),
+                health,
             };
             tasks.extend(rabbit::run(settings, &parts, &stop.subscribe()));
         }
         if let Some(settings) = &config.kafka {
+            let health = Arc::<kafka::Health>::default();
+            watched.kafka = Some((kafka::cursor_name(settings), health.clone()));
             let parts = kafka::PublisherDeps {
                 engine: parts.engine.clone(),
                 ledger: parts.ledger.clone(),
                 cursors: parts.cursors.clone(),
-                health: Arc::default(),
+                health,
             };
             tasks.push(kafka::run(settings, &parts, &stop.subscribe()));
         }
-        Self { stop, tasks }
+        Self { stop, tasks, watched: Arc::new(watched) }
+    }
+
+    /// Whom to ask how they are.
+    pub(crate) fn ask(&self) -> AskPublishers {
+        let watched = self.watched.clone();
+        Arc::new(move || {
+            let watched = watched.clone();
+            Box::pin(async move { watched.figures().await })
+        })
     }
 
     /// Ends them.

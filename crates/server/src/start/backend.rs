@@ -4,6 +4,7 @@ use super::start_error::StartError;
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::cluster_store::ClusterStore;
 use onrush_base::config::{Config, LedgerName};
+use onrush_base::metrics::AskPublishers;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
 use onrush_saga::pairing::{Before, Pairing, ledger_is_missing, remember_keys};
@@ -172,6 +173,14 @@ impl Backend {
             (EngineKind::Embedded(_) | EngineKind::Redis(_), LedgerKind::Postgres(_))
             | (EngineKind::Redis(_), LedgerKind::Sqlite(_)) => None,
         }
+    }
+
+    /// Whom to ask how those are who carry the feed elsewhere, if anybody does.
+    pub(crate) fn publishers(&self) -> Option<AskPublishers> {
+        #[cfg(feature = "cluster")]
+        return self.publishers.as_ref().map(Publishers::ask);
+        #[cfg(not(feature = "cluster"))]
+        None
     }
 
     /// Starts what carries the feed to RabbitMQ and Kafka, as far as that is configured.

@@ -20,6 +20,8 @@ async fn nothing_is_kept_or_guessed_at_on_its_way_unless_it_says_so() {
     for answer in [&held, &personal, &refused, &nowhere] {
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{answer:?}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{answer:?}");
+        let policy = answer.header("content-security-policy");
+        assert_eq!(policy, Some("frame-ancestors 'none'"), "{answer:?}");
         assert_eq!(answer.header("strict-transport-security"), None, "it is not https");
     }
     let pace = get("/api/v1/events/e/pace").await.expect(200);
@@ -48,7 +50,7 @@ async fn browsers_keep_to_https_where_that_is_the_address() {
     for path in ["/api/v1/events", "/docs/", "/healthz", "/"] {
         let answer = Request::new(shop.server.public_addr(), "GET", path).send().await;
         let told = answer.header("strict-transport-security");
-        assert_eq!(told, Some("max-age=15768000"), "{path}");
+        assert_eq!(told, Some("max-age=31536000"), "{path}");
     }
 }
 

@@ -19,6 +19,7 @@ mod encrypted;
 mod explaining;
 mod headers;
 mod holding;
+mod instruments;
 mod joining;
 mod limits;
 mod links;

@@ -43,7 +43,7 @@ impl Shop {
     }
 
     /// The same, cancelled, with a gateway that refuses to give the money back.
-    async fn sell_and_get_stuck(&self, till: &Till) -> String {
+    pub(crate) async fn sell_and_get_stuck(&self, till: &Till) -> String {
         let (booking, _) = self.sell(till).await;
         till.refuse_refunds(true);
         self.cancel(&booking).await.expect(200);

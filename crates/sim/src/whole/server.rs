@@ -280,6 +280,7 @@ impl Server {
             flags: Arc::default(),
             cluster: None,
             space: Some(engine.space()),
+            publishers: None,
         };
         let (http, _) = onrush_api::http::state::open(self.config(), deps)
             .map_err(|error| format!("HTTP cannot be served: {error}"))?;

@@ -13,7 +13,7 @@ use onrush_core::ids::EventId;
 use onrush_core::limits::MAX_TICKS_PER_TURN;
 use onrush_core::{Command, Event, Query, Refusal, Reply, Time, View};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Commands between two looks at the deadlines at most.
 const MAX_ASKS_PER_TURN: usize = 2_048;
@@ -62,6 +62,7 @@ impl Executor {
     pub(super) fn decide(&mut self, mut asks: Vec<Ask>) -> bool {
         loop {
             let rest = asks.split_off(asks.len().min(MAX_ASKS_PER_TURN));
+            let begun = Instant::now();
             self.begin_turn();
             // What is due by now comes first, so that nobody is told of a hold whose time is up.
             self.tick();
@@ -72,6 +73,9 @@ impl Executor {
                 self.batch.answered.push(asks);
             }
             self.tick();
+            if !self.batch.is_empty() {
+                self.shared.decide.note(begun.elapsed());
+            }
             if !self.hand_over() {
                 return false;
             }

@@ -117,8 +117,10 @@ impl Journal {
         if !batch.decided.is_empty() {
             written.commits += 1;
             let json = &mut written.json;
+            let begun = Instant::now();
             bytes = Some(self.commit(insert, &batch.decided, json, written.commits)?);
             written.at = Instant::now();
+            self.shared.commit.note(written.at - begun);
             written.last_at = batch.decided.last().map(|decided| decided.at).or(written.last_at);
             written.entries.extend(batch.decided.drain(..).map(published));
             self.shared.tail.put(&mut written.entries);

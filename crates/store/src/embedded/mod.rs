@@ -62,7 +62,7 @@ pub use steady::ManualClocks;
 pub use steady::{Look, SteadyClock};
 pub use stepped::Stepped;
 
-use crate::engine::{Engine, Failure, Feed, Pending, Seq};
+use crate::engine::{Engine, Failure, Feed, Figures, Pending, Seq};
 use checkpointer::Checkpointer;
 use disk::Watch;
 use events::{Events, guarded};
@@ -361,5 +361,10 @@ impl Engine for Embedded {
 
     fn waiting(&self) -> Duration {
         self.shared.mailbox.waiting()
+    }
+
+    fn figures(&self) -> Figures {
+        let (decide, commit) = (self.shared.decide.counted(), self.shared.commit.counted());
+        Figures { decide, commit, unarchived: 0 }
     }
 }

@@ -5,6 +5,7 @@ use super::mailbox::Mailbox;
 use super::outbox::Outbox;
 use super::sync;
 use super::tail::Tail;
+use crate::durations::Durations;
 use crate::engine::Seq;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -27,6 +28,9 @@ pub(super) struct Shared {
     pub(super) failure: OnceLock<String>,
     /// How far the ledger has followed, [`NO_LEDGER`] as long as none did.
     pub(super) ledger: AtomicU64,
+    /// How long turns of decisions and commits take.
+    pub(super) decide: Durations,
+    pub(super) commit: Durations,
 }
 
 /// No ledger has ever followed the journal; decisions are never so many.

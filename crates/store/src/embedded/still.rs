@@ -14,6 +14,7 @@ use super::shared::{NO_LEDGER, Shared};
 use super::tail::Tail;
 use super::witness::{self, Testimony, Witness};
 use super::{Embedded, Options, lock, sync};
+use crate::durations::Durations;
 use rusqlite::Connection;
 use std::io;
 use std::path::Path;
@@ -72,6 +73,8 @@ impl Still {
             closing: AtomicBool::new(false),
             failure: OnceLock::new(),
             ledger: AtomicU64::new(ledger.unwrap_or(NO_LEDGER)),
+            decide: Durations::default(),
+            commit: Durations::default(),
         });
         options.clock.wakes(&shared.mailbox);
         let (dispatch, progress) =

@@ -108,13 +108,26 @@ impl From<RedisError> for ClientError {
     }
 }
 
+/// A connection that mends itself.
 #[derive(Clone)]
-enum Connection {
+pub(super) enum Connection {
     Single(ConnectionManager),
     Cluster(ClusterConnection),
 }
 
 impl Connection {
+    /// Connects to one server, or to a cluster.
+    ///
+    /// # Errors
+    /// If an address is none, or nobody answers there.
+    pub(super) async fn open(servers: &Servers, timeout: Duration) -> Result<Self, ClientError> {
+        Ok(if servers.is_cluster {
+            Self::Cluster(open_cluster(servers, timeout).await?)
+        } else {
+            Self::Single(open_single(servers, timeout).await?)
+        })
+    }
+
     async fn command(&mut self, command: &Cmd) -> Result<Value, RedisError> {
         let answer = match self {
             Self::Single(connection) => connection.req_packed_command(command).await,
@@ -188,11 +201,7 @@ impl Client {
         let timeout = Duration::from_millis(u64::from(timeout_ms));
         let mut opened = Vec::new();
         for _ in 0..connections.max(1) {
-            opened.push(if servers.is_cluster {
-                Connection::Cluster(open_cluster(servers, timeout).await?)
-            } else {
-                Connection::Single(open_single(servers, timeout).await?)
-            });
+            opened.push(Connection::open(servers, timeout).await?);
         }
         Ok(Self { connections: opened, next: AtomicUsize::new(0), timeout })
     }

@@ -5,13 +5,15 @@
 //! is here calls them by their SHA and runs the worker that returns the stock of holds that have
 //! run out.
 
+use super::client::{Connection, Servers};
+use onrush_tls::Certificates;
 use redis::aio::ConnectionLike;
 use redis::{RedisError, Script as Hashed, ToRedisArgs};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::LazyLock;
 use std::time::Duration;
-use tracing::warn;
+use tracing::{info, warn};
 
 /// Where `reserve_seats` keeps the deadlines of holds unless it is given another key.
 pub const EXPIRY_INDEX: &str = "onrush:kit:expiries";
@@ -27,6 +29,9 @@ const AGAIN_MS: u64 = 60_000;
 
 /// How long a worker sleeps at most: a hold that was made meanwhile may be shorter than all it knew of.
 const LOOK_AGAIN_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long Redis may take to let a worker in.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 macro_rules! scripts {
     ($($(#[$doc:meta])* $name:ident = $file:literal;)+) => {
@@ -143,6 +148,38 @@ impl Script {
 pub async fn load(connection: &mut impl ConnectionLike) -> Result<(), RedisError> {
     for script in Script::ALL {
         let _: String = script.hashed().load_async(connection).await?;
+    }
+    Ok(())
+}
+
+/// Where the Redis of a kit is.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// One server, or some nodes of a cluster.
+    pub urls: Vec<String>,
+    /// Whether it is a cluster.
+    pub is_cluster: bool,
+    /// Whom to trust there, and what to show.
+    pub certificates: Certificates,
+}
+
+/// Connects, and looks after an expiry index until `stop` is done.
+///
+/// # Errors
+/// Redis cannot be reached at first, as a sentence. One that goes away later is waited for.
+pub async fn look_after(
+    place: &Place,
+    index: String,
+    stop: impl Future<Output = ()>,
+) -> Result<(), String> {
+    let Place { urls, is_cluster, certificates } = place.clone();
+    let servers = Servers { urls, is_cluster, certificates };
+    let connection = Connection::open(&servers, PATIENCE).await;
+    let connection = connection.map_err(|error| error.to_string())?;
+    info!(index, "the stock of holds that run out is returned");
+    match connection {
+        Connection::Single(connection) => ExpiryWorker::new(connection, index).run(stop).await,
+        Connection::Cluster(connection) => ExpiryWorker::new(connection, index).run(stop).await,
     }
     Ok(())
 }

@@ -64,9 +64,10 @@ pub use probe::Probe;
 pub use rows::SeatSpecs;
 pub use start::OpenError;
 
-use crate::engine::{Answer, Engine, Failure, Feed, Pending, Seq};
+use crate::engine::{Answer, Engine, Failure, Feed, Figures, Pending, Seq};
 use client::{Client, ClientError, Servers};
 use feed::ArchiveFeed;
+use known::KnownEvent;
 use node::Node;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
@@ -288,5 +289,18 @@ impl Engine for RedisEngine {
 
     fn waiting(&self) -> Duration {
         self.node.waits.waiting()
+    }
+
+    fn figures(&self) -> Figures {
+        let behind = |known: &Arc<KnownEvent>| {
+            let (head, archived) = (known.head(), known.archived());
+            // An event of a later epoch is being rebuilt: what counts there begins anew.
+            if head.epoch == archived.epoch { head.seq.0.saturating_sub(archived.seq.0) } else { 0 }
+        };
+        Figures {
+            decide: self.node.decide.counted(),
+            commit: self.node.commit.counted(),
+            unarchived: self.node.known.all().iter().map(behind).sum(),
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::waits::Waits;
 use super::wakes::Wakes;
 use super::wire::{self, Call, Head, Outcome};
 use super::{points, query, rebuild, refusal};
+use crate::durations::Durations;
 use crate::engine::Failure;
 use crate::flags::{Flag, Flags};
 use onrush_core::ids::EventId;
@@ -20,7 +21,7 @@ use redis::Value;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -40,6 +41,9 @@ pub(super) struct Node {
     pub(super) archive_timeout: Duration,
     /// How long new business waits for its answers.
     pub(super) waits: Waits,
+    /// How long scripts of commands take, and waiting for the archive.
+    pub(super) decide: Durations,
+    pub(super) commit: Durations,
     wakes: Wakes,
     transactions: Transactions,
     requests: Requests,
@@ -57,6 +61,8 @@ impl Node {
             flags: Arc::clone(&options.flags),
             archive_timeout: Duration::from_millis(u64::from(options.archive_timeout_ms)),
             waits: Waits::default(),
+            decide: Durations::default(),
+            commit: Durations::default(),
             wakes: Wakes::default(),
             transactions,
             requests: Requests::new(),
@@ -203,6 +209,7 @@ impl Node {
             begin.into_iter().chain(call.args.iter().map(String::as_str)).collect();
         let is_hold = matches!(call.script.name, "engine/hold" | "engine/hold_pool");
         points::reached("asking:Hold", is_hold);
+        let begun = Instant::now();
         let decided = if call.is_optimistic {
             self.transaction(known, call, &keys, &args).await?
         } else {
@@ -212,6 +219,7 @@ impl Node {
             Some(answer) => answer,
             None => self.client.script(call.script, &keys, &args, call.is_long).await?,
         };
+        self.decide.note(begun.elapsed());
         // From here on this node knows what it asked for; a test has it die before it does.
         points::reached("asked:Hold", is_hold);
         let outcome = wire::outcome(answer).map_err(ClientError::Answered)?;
@@ -271,7 +279,10 @@ impl Node {
     pub(super) async fn settle(&self, event: &EventId, head: Head) -> Result<(), Failure> {
         let known = self.known(event).await?;
         let Some(me) = self.me.upgrade() else { return Err(Failure::Stopped) };
-        if archiver::settle(&me, &known, head, self.archive_timeout).await {
+        let begun = Instant::now();
+        let settled = archiver::settle(&me, &known, head, self.archive_timeout).await;
+        self.commit.note(begun.elapsed());
+        if settled {
             return Ok(());
         }
         tracing::warn!(%event, "decided, and not archived in time");

@@ -4,6 +4,7 @@ use super::operator::Operator;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::{Groups, HttpState};
 use axum::extract::State;
+use onrush_base::metrics::PublisherFigures;
 use onrush_saga::Sagas;
 
 /// 200 as long as anything answers.
@@ -17,7 +18,12 @@ pub async fn healthz() -> &'static str {
 /// `STOPPED` while starting or stopping, or if the engine does not answer.
 pub async fn readyz(State(operator): State<Operator>) -> Result<String, Problem> {
     match operator.state.get() {
-        Some(state) => Ok(format!("{}{}", ready(state).await?, details(&state.sagas))),
+        Some(state) => {
+            let publishers = state.nodes.publishers().await;
+            let elsewhere = publishers.iter().filter_map(trouble);
+            Ok(format!("{}{}", ready(state).await?, details(&state.sagas))
+                + &elsewhere.collect::<String>())
+        }
         None => Err(not_ready()),
     }
 }
@@ -42,6 +48,17 @@ fn details(sagas: &Sagas) -> String {
 /// As [`readyz`].
 pub async fn public_readyz(State(state): State<HttpState>) -> Result<&'static str, Problem> {
     ready(&state).await
+}
+
+/// A line about somebody who cannot carry the feed on. That makes nobody unready either: deadlines
+/// are met without RabbitMQ, and what Kafka has not been told waits in the archive.
+fn trouble(figures: &PublisherFigures) -> Option<String> {
+    let PublisherFigures { name, is_connected, behind, failed, .. } = figures;
+    if *is_connected {
+        return None;
+    }
+    let behind = behind.map_or(String::new(), |behind| format!(", {behind} decisions behind"));
+    Some(format!("{name}: not connected{behind}; failed {failed} times, and the log says why\n"))
 }
 
 async fn ready(groups: &Groups) -> Result<&'static str, Problem> {

@@ -6,6 +6,7 @@ pub mod health;
 pub mod metrics;
 pub mod operator;
 mod render;
+mod sheet;
 
 use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;

@@ -1,201 +1,248 @@
-//! What `/metrics` shows: counters, and gauges read from the engine when somebody looks.
+//! What `/metrics` shows: counters, and gauges read from engine and ledger when somebody looks.
+//! docs/operating.md lists every name.
 
+use super::sheet::{Labels, Row, Sheet, alone};
 use crate::http::state::Groups;
-use onrush_base::metrics::Metrics;
+use onrush_base::metrics::{Metrics, PublisherFigures};
+use onrush_core::Time;
 use onrush_core::question::EventNow;
-use onrush_saga::Counts;
-use onrush_saga::gateway::health::{Calls, Health, State};
+use onrush_ledger::backlog::{Backlog, WaitingDeliveries};
+use onrush_saga::gateway::health::{Calls, State};
+use onrush_saga::{Counts, Sagas};
 use onrush_serve::Traffic;
 use onrush_serve::pressure::PressureFigures;
-use onrush_store::Ask;
 use onrush_store::embedded::ClockReport;
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
-use prometheus_client::registry::Registry;
+use onrush_store::{Ask, Figures};
+use prometheus_client::registry::Unit;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByEvent {
-    event: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByStatus {
-    event: String,
-    status: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByClass {
-    class: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByLimit {
-    limit: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByGateway {
-    gateway: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByOutcome {
-    gateway: &'static str,
-    outcome: &'static str,
-}
-
-/// How the payment gateway is.
-fn gateway(registry: &mut Registry, health: &Health) {
-    let (name, view) = (health.gateway(), health.view());
-    let of = ByGateway { gateway: name };
-    let up = Family::<ByGateway, Gauge>::default();
-    up.get_or_create(&of).set((view.state == State::Ok).into());
-    registry.register("gateway_up", "Whether the payment gateway answers and knows our key", up);
-    let last = Family::<ByGateway, Gauge>::default();
-    let seconds = view.last_success_at.map_or(0, |at| at.0 / 1_000);
-    last.get_or_create(&of).set(seconds);
-    let help = "When the payment gateway last did what it was asked, in seconds since the epoch";
-    registry.register("gateway_last_success_seconds", help, last);
-    let Calls { done, refused, key_refused, unreachable } = health.calls();
-    let calls = Family::<ByOutcome, Counter>::default();
-    for (outcome, count) in [
-        ("done", done),
-        ("refused", refused),
-        ("key_refused", key_refused),
-        ("unreachable", unreachable),
-    ] {
-        let of = ByOutcome { gateway: name, outcome };
-        calls.get_or_create(&of).inc_by(count.load(Ordering::Relaxed));
-    }
-    registry.register("gateway_calls", "Calls to the payment gateway by outcome", calls);
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByKind {
-    kind: &'static str,
-}
+/// How long the ledger may take: Prometheus gives up after ten seconds, and a ledger that is away
+/// should be seen, not hide the rest.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Everything as OpenMetrics text.
 pub(super) async fn render(groups: &Groups, traffic: &Traffic) -> String {
-    let mut registry = Registry::with_prefix("onrush");
-    let counter = |registry: &mut Registry, name: &str, help: &str, value: &AtomicU64| {
-        let counter: Counter = Counter::default();
-        counter.inc_by(value.load(Ordering::Relaxed));
-        registry.register(name, help, counter);
-    };
-    let Metrics { holds_accepted, holds_refused, joins, positions, guests } = &*groups.sale.metrics;
-    let holds = "Holds asked for that were accepted";
-    counter(&mut registry, "holds_accepted", holds, holds_accepted);
-    counter(&mut registry, "holds_refused", "Holds asked for that were refused", holds_refused);
-    counter(&mut registry, "joins", "Places taken in queues", joins);
-    counter(&mut registry, "positions", "Positions asked for", positions);
-    counter(&mut registry, "guests", "Guest tokens made", guests);
+    let mut sheet = Sheet::new();
+    business(&mut sheet, &groups.sale.metrics);
+    payments(&mut sheet, &groups.sagas);
+    gateway(&mut sheet, &groups.sagas);
+    clock(&mut sheet, &groups.sale.clock.report());
+    http(&mut sheet, groups, traffic);
+    engine(&mut sheet, groups);
+    ledger(&mut sheet, groups).await;
+    publishers(&mut sheet, groups).await;
+    events(&mut sheet, groups).await;
+    sheet.into_text()
+}
 
-    let Counts { begun, captured, failed, refunded, stuck, at_desk } = groups.sagas.counts();
-    counter(&mut registry, "payments_begun", "Payments begun", begun);
-    counter(&mut registry, "payments_captured", "Payments from which money was taken", captured);
-    counter(&mut registry, "payments_failed", "Payments that ended without money", failed);
-    counter(&mut registry, "refunds", "Refunds made", refunded);
-    counter(&mut registry, "sagas_stuck", "Sagas that came to wait for an operator", stuck);
-    let desk = "Refunds, disputes and second payments that the gateway's own desk made";
-    counter(&mut registry, "desk_entries", desk, at_desk);
-    if let Some(health) = groups.sagas.health() {
-        gateway(&mut registry, health);
-    }
+fn one(name: &'static str, value: impl Into<String>) -> Labels {
+    vec![(name, value.into())]
+}
 
-    let ClockReport { steps, pauses, paused_ms, ahead_ms } = groups.sale.clock.report();
-    let clock = [
-        ("clock_steps", "Times the system's clock was set by a second or more", steps),
-        ("pauses", "Times the process stood still for two seconds or more", pauses),
-        ("paused_ms", "Milliseconds the process stood still", paused_ms),
-    ];
-    for (name, help, value) in clock {
-        counter(&mut registry, name, help, &AtomicU64::new(value));
-    }
-    let ahead = ConstGauge::new(ahead_ms);
-    registry.register("engine_ahead_ms", "How far engine time is ahead of the clock", ahead);
+fn counted(counter: &AtomicU64) -> Vec<Row<u64>> {
+    alone(counter.load(Ordering::Relaxed))
+}
 
-    let responses = Family::<ByClass, Counter>::default();
-    for (class, answered) in traffic.responses() {
-        responses.get_or_create(&ByClass { class }).inc_by(answered);
+fn business(sheet: &mut Sheet, metrics: &Metrics) {
+    let Metrics { holds_accepted, holds_refused, joins, positions, guests } = metrics;
+    sheet.counter("holds_accepted", "Holds asked for that were accepted", counted(holds_accepted));
+    sheet.counter("holds_refused", "Holds asked for that were refused", counted(holds_refused));
+    sheet.counter("joins", "Places taken in queues", counted(joins));
+    sheet.counter("positions", "Positions asked for", counted(positions));
+    sheet.counter("guests", "Guest tokens made", counted(guests));
+}
+
+fn payments(sheet: &mut Sheet, sagas: &Sagas) {
+    let Counts { begun, captured, failed, refunded, stuck, at_desk } = sagas.counts();
+    sheet.counter("payments_begun", "Payments begun", counted(begun));
+    let help = "Payments from which money was taken";
+    sheet.counter("payments_captured", help, counted(captured));
+    sheet.counter("payments_failed", "Payments that ended without money", counted(failed));
+    sheet.counter("refunds", "Refunds made", counted(refunded));
+    sheet.counter("sagas_stuck", "Sagas that came to wait for an operator", counted(stuck));
+    let help = "Refunds, disputes and second payments that the gateway's own desk made";
+    sheet.counter("desk_entries", help, counted(at_desk));
+    let steps = sagas.steps().counted().map(|(step, took)| (one("step", step), took));
+    sheet.histogram("saga_step", "How long steps of payments took, by step", steps.collect());
+}
+
+/// How the payment gateway is.
+fn gateway(sheet: &mut Sheet, sagas: &Sagas) {
+    let (mut up, mut last, mut calls, mut took) = (vec![], vec![], vec![], vec![]);
+    if let Some(health) = sagas.health() {
+        let (name, view) = (health.gateway(), health.view());
+        let of = || one("gateway", name);
+        up = vec![(of(), u64::from(view.state == State::Ok))];
+        last = vec![(of(), seconds(view.last_success_at.map_or(0, |at| at.0)))];
+        let Calls { done, refused, key_refused, unreachable } = health.calls();
+        let outcomes = [
+            ("done", done),
+            ("refused", refused),
+            ("key_refused", key_refused),
+            ("unreachable", unreachable),
+        ];
+        let of_outcome = |outcome: &str| vec![of(), one("outcome", outcome)].concat();
+        let row = |(outcome, count): (&str, &AtomicU64)| {
+            (of_outcome(outcome), count.load(Ordering::Relaxed))
+        };
+        calls = outcomes.map(row).into();
+        let of_call = |call: &str| vec![of(), one("call", call)].concat();
+        took = health.took().map(|(call, took)| (of_call(call), took)).collect();
     }
-    registry.register("http_responses", "Answers by class of status", responses);
-    let gauge = |value: u64| ConstGauge::new(value);
-    registry.register("connections", "Open connections", gauge(traffic.connections()));
-    let turned_away: Counter = Counter::default();
-    turned_away.inc_by(traffic.turned_away());
+    sheet.gauge("gateway_up", "Whether the payment gateway answers and knows our key", up);
+    let help = "When the payment gateway last did what it was asked, since the epoch";
+    sheet.gauge_in(Unit::Seconds, "gateway_last_success", help, last);
+    sheet.counter("gateway_calls", "Calls to the payment gateway by outcome", calls);
+    sheet.histogram("gateway_call", "How long calls to the payment gateway took, by call", took);
+}
+
+fn clock(sheet: &mut Sheet, report: &ClockReport) {
+    let ClockReport { steps, pauses, paused_ms, ahead_ms } = *report;
+    let help = "Times the system's clock was set by a second or more";
+    sheet.counter("clock_steps", help, alone(steps));
+    let help = "Times the process stood still for two seconds or more";
+    sheet.counter("pauses", help, alone(pauses));
+    sheet.seconds_counter("paused", "How long it stood still", Duration::from_millis(paused_ms));
+    let help = "How far engine time is ahead of the clock";
+    sheet.gauge_in(Unit::Seconds, "engine_ahead", help, alone(seconds(ahead_ms)));
+}
+
+fn http(sheet: &mut Sheet, groups: &Groups, traffic: &Traffic) {
+    let responses = traffic.responses().map(|(class, answered)| (one("class", class), answered));
+    sheet.counter("http_responses", "Answers by class of status", responses.into());
+    let took = traffic.took().map(|(group, class, took)| {
+        (vec![("group", group.word().to_owned()), ("class", class.to_owned())], took)
+    });
+    let help = "How long answers took, by kind of request and class of status";
+    sheet.histogram("http_request", help, took.collect());
+    sheet.gauge("connections", "Open connections", alone(traffic.connections()));
     let help = "Connections turned away: all were taken, or their address had its share";
-    registry.register("connections_turned_away", help, turned_away);
-    registry.register(
-        "streams",
-        "Open SSE and WebSocket streams",
-        gauge(groups.streams.hub.open_streams() as u64),
-    );
-    let limited = Family::<ByLimit, Counter>::default();
-    for (limit, turned_away) in groups.callers.limits.turned_away() {
-        limited.get_or_create(&ByLimit { limit }).inc_by(turned_away);
-    }
-    registry.register(
-        "limited",
-        "Requests sent away with 429, by the limit they ran into",
-        limited,
-    );
-    if let Some(space) = &groups.once.space {
-        let free = gauge(space.free_bytes());
-        registry.register(
-            "disk_free_bytes",
-            "Free space of the disk with journal and ledger",
-            free,
-        );
-    }
+    sheet.counter("connections_turned_away", help, alone(traffic.turned_away()));
+    let open = groups.streams.hub.open_streams() as u64;
+    sheet.gauge("streams", "Open SSE and WebSocket streams", alone(open));
+    let limited = groups.callers.limits.turned_away();
+    let limited = limited.map(|(limit, turned_away)| (one("limit", limit), turned_away));
+    let help = "Requests sent away with 429, by the limit they ran into";
+    sheet.counter("limited", help, limited.collect());
+    let (mut waits, mut shed) = (vec![], vec![]);
     if let Some(pressure) = traffic.pressure() {
         let PressureFigures { wait, looks_shed, beginnings_shed } = pressure.figures();
-        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        registry.register("wait_ms", "How long an ask waits just now", gauge(wait_ms));
-        let shed = Family::<ByKind, Counter>::default();
-        for (kind, sent_away) in [("look", looks_shed), ("beginning", beginnings_shed)] {
-            shed.get_or_create(&ByKind { kind }).inc_by(sent_away);
-        }
-        registry.register("shed", "Requests sent away because answers took too long", shed);
+        waits = alone(wait.as_secs_f64());
+        let kinds = [("look", looks_shed), ("beginning", beginnings_shed)];
+        shed = kinds.map(|(kind, sent_away)| (one("kind", kind), sent_away)).into();
     }
-    let committed = gauge(groups.sale.engine.committed().0);
-    registry.register("committed_seq", "The number of the last committed decision", committed);
+    sheet.gauge_in(Unit::Seconds, "wait", "How long an ask waits just now", waits);
+    sheet.counter("shed", "Requests sent away because answers took too long", shed);
+}
 
-    let (waiting, active) =
-        (Family::<ByEvent, Gauge>::default(), Family::<ByEvent, Gauge>::default());
-    let units = Family::<ByStatus, Gauge>::default();
+fn engine(sheet: &mut Sheet, groups: &Groups) {
+    let Figures { decide, commit, unarchived } = groups.sale.engine.figures();
+    let help = "How long decisions took: a turn of many, or a script each on Redis";
+    sheet.histogram("decide", help, alone(decide));
+    let help = "How long decisions took to be durable: a commit, or the archive's answer";
+    sheet.histogram("commit", help, alone(commit));
+    let help = "Decisions that this node knows of and the archive has not";
+    sheet.gauge("unarchived_decisions", help, alone(unarchived));
+    let committed = groups.sale.engine.committed().0;
+    sheet.gauge("committed_seq", "The number of the last committed decision", alone(committed));
+    let free = groups.once.space.as_ref().map(|space| space.free_bytes() as f64);
+    let help = "Free space of the disk with journal and ledger";
+    sheet.gauge_in(Unit::Bytes, "disk_free", help, free.map_or(vec![], alone));
+}
+
+/// What the ledger answers, unless it takes so long that whoever looks would give up.
+async fn in_time<T>(asked: onrush_ledger::Pending<T>) -> Option<T> {
+    tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()
+}
+
+/// What waits in the ledger. What it does not say now is left out.
+async fn ledger(sheet: &mut Sheet, groups: &Groups) {
+    // Asked first: whatever is committed meanwhile is nobody's delay.
+    let committed = groups.sale.engine.committed().0;
+    let (cursor, backlog) =
+        tokio::join!(in_time(groups.ledger.cursor()), in_time(groups.ledger.backlog()));
+    let lag = cursor.map(|cursor| committed.saturating_sub(cursor));
+    let help = "Decisions that the ledger has not followed yet";
+    sheet.gauge("ledger_lag_decisions", help, lag.map_or(vec![], alone));
+    let is_known = backlog.is_some();
+    sheet.gauge("ledger_up", "Whether the ledger answers", alone(u64::from(is_known)));
+    let Backlog { waiting, dead, stuck_sagas, open_sagas, next_saga_at } =
+        backlog.unwrap_or_default();
+    let now = groups.sale.clock.now();
+    let overdue = |at: Time| seconds(now.since_ms(at).max(0));
+    let (mut counts, mut overdues) = (vec![], vec![]);
+    for WaitingDeliveries { channel, count, next_at } in waiting {
+        counts.push((one("channel", channel.clone()), count));
+        overdues.push((one("channel", channel), overdue(next_at)));
+    }
+    sheet.gauge("outbox_waiting", "Messages that did not arrive yet, by channel", counts);
+    let help = "How long the first of them has been due, by channel";
+    sheet.gauge_in(Unit::Seconds, "outbox_overdue", help, overdues);
+    let dead = dead.into_iter().map(|(channel, count)| (one("channel", channel), count));
+    sheet.gauge("dead_letters", "Messages that were given up, by channel", dead.collect());
+    let known = |value: u64| if is_known { alone(value) } else { vec![] };
+    sheet.gauge("stuck_sagas", "Payments that wait for an operator now", known(stuck_sagas));
+    sheet.gauge("open_sagas", "Payments and refunds under way", known(open_sagas));
+    let late = is_known.then(|| next_saga_at.map_or(0.0, overdue));
+    let help = "How long the first payment under way has been due to be looked at";
+    sheet.gauge_in(Unit::Seconds, "sagas_overdue", help, late.map_or(vec![], alone));
+}
+
+/// How those who carry the feed to RabbitMQ and Kafka are, if there are any.
+async fn publishers(sheet: &mut Sheet, groups: &Groups) {
+    let (mut up, mut publishing, mut lag) = (vec![], vec![], vec![]);
+    let (mut messages, mut failures) = (vec![], vec![]);
+    for figures in groups.nodes.publishers().await {
+        let PublisherFigures { name, is_connected, is_publishing, behind, sent, failed } = figures;
+        let of = || one("publisher", name);
+        up.push((of(), u64::from(is_connected)));
+        publishing.push((of(), u64::from(is_publishing)));
+        lag.extend(behind.map(|decisions| (of(), decisions)));
+        messages.push((of(), sent));
+        failures.push((of(), failed));
+    }
+    let help = "Whether this node is connected to RabbitMQ or Kafka";
+    sheet.gauge("publisher_up", help, up);
+    let help = "Whether this node is the one that publishes";
+    sheet.gauge("publisher_publishing", help, publishing);
+    let help = "Decisions that RabbitMQ or Kafka has not been told of";
+    sheet.gauge("publisher_lag_decisions", help, lag);
+    let help = "Messages that were acknowledged to this node";
+    sheet.counter("publisher_messages", help, messages);
+    let help = "Connections that broke or could not be made";
+    sheet.counter("publisher_failures", help, failures);
+}
+
+/// How each sale stands.
+async fn events(sheet: &mut Sheet, groups: &Groups) {
+    let (mut waiting, mut active, mut units) = (vec![], vec![], vec![]);
     if let Ok(events) = groups.sale.engine.events().await {
         for event in events.value {
             let Ok(answer) = groups.sale.engine.ask(event.clone(), EventNow).await else {
                 continue;
             };
             let view = answer.value;
-            let event = event.to_string();
-            let by_event = ByEvent { event: event.clone() };
-            waiting.get_or_create(&by_event).set(view.waiting.into());
-            active.get_or_create(&by_event).set(view.active.into());
+            let of = || one("event", event.to_string());
+            waiting.push((of(), view.waiting.into()));
+            active.push((of(), view.active.into()));
             for (status, count) in [
                 ("free", view.units.free),
                 ("held", view.units.held),
                 ("sold", view.units.sold),
                 ("blocked", view.units.blocked),
             ] {
-                let by_status = ByStatus { event: event.clone(), status };
-                units.get_or_create(&by_status).set(count.into());
+                units.push((vec![of(), one("status", status)].concat(), count.into()));
             }
         }
     }
-    registry.register("waiting", "People waiting", waiting);
-    registry.register("active", "Slots of the waiting room in use", active);
-    registry.register("units", "Units of stock and seats by status", units);
+    sheet.gauge("waiting", "People waiting", waiting);
+    sheet.gauge("active", "Slots of the waiting room in use", active);
+    sheet.gauge("units", "Units of stock and seats by status", units);
+}
 
-    let mut text = String::new();
-    // Writing into memory cannot fail.
-    encode(&mut text, &registry).expect("metrics are text");
-    text
+/// Milliseconds, as every metric has times.
+fn seconds(ms: i64) -> f64 {
+    // 53 bits of milliseconds are 285,000 years.
+    ms as f64 / 1_000.0
 }

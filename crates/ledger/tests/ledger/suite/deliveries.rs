@@ -1,9 +1,10 @@
 use super::books::Books;
 use crate::rows::{message, page, saga, to};
 use onrush_core::Time;
+use onrush_ledger::backlog::{Backlog, WaitingDeliveries};
 use onrush_ledger::delivery::{Delivered, Message};
 use onrush_ledger::projection::Projection;
-use onrush_ledger::saga::Transition;
+use onrush_ledger::saga::{Saga, Transition};
 
 const SHOP: &str = "webhook:shop/1";
 
@@ -155,4 +156,34 @@ async fn replayed_delivery_begins_anew() {
     let dead = books.dead_letters(None, None, 9).await.expect("read").rows;
     assert_eq!(dead.len(), 1);
     assert_eq!((dead[0].message.id.as_str(), dead[0].channel.as_str()), ("b", "mail"));
+}
+
+#[tokio::test]
+async fn backlog_counts_what_waits_and_what_was_given_up() {
+    let Some(books) = Books::new().await else { return };
+    assert_eq!(books.backlog().await, Ok(Backlog::default()));
+    tell(&books, 1, vec![message("a", 7, &["mail", SHOP]), message("b", 8, &["mail"])]).await;
+    tell(&books, 2, vec![message("c", 9, &[SHOP]), message("d", 9, &["mail"])]).await;
+    outcome(&books, SHOP, "a", dead(10)).await;
+    outcome(&books, "mail", "a", again(20)).await;
+    outcome(&books, "mail", "d", Delivered::Done).await;
+    let stuck = Saga { stuck: Some("another amount".into()), ..saga("gala.1", 5) };
+    let open = Saga { next_at: Some(Time(40)), ..saga("gala.2", 5) };
+    let over = Saga { next_at: None, ..saga("gala.3", 5) };
+    for saga in [stuck, open, over] {
+        books.advance(to(saga)).await.expect("written");
+    }
+    let waiting = |channel: &str, count, next_at| WaitingDeliveries {
+        channel: channel.into(),
+        count,
+        next_at: Time(next_at),
+    };
+    let expected = Backlog {
+        waiting: vec![waiting("mail", 2, 8), waiting(SHOP, 1, 9)],
+        dead: vec![(SHOP.into(), 1)],
+        stuck_sagas: 1,
+        open_sagas: 1,
+        next_saga_at: Some(Time(40)),
+    };
+    assert_eq!(books.backlog().await, Ok(expected));
 }

@@ -1,0 +1,229 @@
+//! What people who run Onrush call beside the server: its health, the script kit's worker, the inventory.
+
+mod cli_support;
+
+use cli_support::{ADMIN_KEY, Served, onrush, run};
+use onrush_testkit::{Authority, Postgres, Redis, RedisOptions, Tls, need, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
+use std::time::Duration;
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn health_of_a_node_is_its_exit_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let served = Served::start_watched(folder.path(), |_| {});
+    let address = served.operator.expect("it listens").to_string();
+    let ready = run(&["health", "--address", &address]);
+    assert_eq!((ready.status.code(), &ready.stdout[..]), (Some(0), &b"ready\n"[..]));
+    let alive = onrush()
+        .args(["health", "--alive"])
+        .env("ONRUSH_OPERATOR_LISTEN", &address)
+        .output()
+        .expect("it runs");
+    assert_eq!((alive.status.code(), &alive.stdout[..]), (Some(0), &b"ok\n"[..]));
+    served.kill();
+    let gone = run(&["health", "--address", &address]);
+    assert_eq!(gone.status.code(), Some(3), "{}", said(&gone));
+    assert!(said(&gone).contains(&address), "{}", said(&gone));
+}
+
+#[test]
+fn inventory_is_brought_over_tls_to_a_node_that_its_authority_names_and_to_no_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    let (cert, key) = ours.server().write(folder.path(), "node").expect("they are written");
+    let file = |name: &str, authority: &Authority| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, authority.pem()).expect("it is written");
+        path.display().to_string()
+    };
+    let (ours, theirs) = (file("ours.pem", &ours), file("theirs.pem", &theirs));
+    let served = Served::start_with(&folder.path().join("data"), |command| {
+        command.env("ONRUSH_TLS__CERT", cert).env("ONRUSH_TLS__KEY", key);
+    });
+    let url = format!("https://localhost:{}", served.address.port());
+    let sync = |more: &[&str]| {
+        let arguments = ["sync-inventory", "--url", &url, "--admin-key", ADMIN_KEY];
+        run(&[&arguments[..], more].concat())
+    };
+    // It is reached, and has no inventory: that is a cluster's.
+    let reached = sync(&["--ca", &ours]);
+    assert_eq!(reached.status.code(), Some(3));
+    assert!(said(&reached).contains("NEEDS_CLUSTER"), "{}", said(&reached));
+    for (arguments, why) in [(&["--ca", &theirs][..], "--ca"), (&[], "--ca")] {
+        let refused = sync(arguments);
+        assert_eq!(refused.status.code(), Some(3));
+        let said = said(&refused);
+        assert!(said.contains(why) && !said.contains("NEEDS_CLUSTER"), "{arguments:?}: {said}");
+    }
+    let missing = sync(&["--ca", "/nowhere/ca.pem"]);
+    assert!(said(&missing).contains("--ca: /nowhere/ca.pem"), "{}", said(&missing));
+    assert_eq!(sync(&["--cert", &ours]).status.code(), Some(2), "a certificate has a key");
+}
+
+/// A worker that is killed when this is dropped.
+struct Worker(Child);
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Worker {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = onrush();
+        command.args(["kit-worker", "--log", "error"]).args(arguments).stdout(Stdio::null());
+        Self(command.spawn().expect("the program can be started"))
+    }
+
+    /// Asks it to stop, and says how it ended.
+    fn stop(mut self) -> Option<i32> {
+        kill_process(Pid::from_child(&self.0), Signal::TERM).expect("it runs");
+        self.0.wait().expect("it has ended").code()
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const ZONE: &str = "zone:availability:A";
+
+fn lua(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/lua/kit").join(name);
+    std::fs::read_to_string(path).expect("the kit has it")
+}
+
+/// Holds four of ten seats for a second, and waits until they are there again.
+#[track_caller]
+fn stock_comes_back(redis: &Redis) {
+    redis.command(&["SET", ZONE, "10"]).expect("Redis runs");
+    let script = lua("reserve_seats.lua");
+    let keys = [ZONE, "user:reservations:ada:gala", "reservation:b1"];
+    let args = ["4", "4", "ada", "b1", "A", "gala", "evening", "15000", "1"];
+    let call = [&["EVAL", &script, "3"][..], &keys, &args].concat();
+    redis.command(&call).expect("Redis runs");
+    let free = || redis.command(&["GET", ZONE]).expect("Redis runs");
+    assert!(free().contains('6'), "four are held");
+    wait_until("the stock comes back", PATIENCE, || free().contains("10")).expect("in time");
+    redis.command(&["DEL", "reservation:b1"]).expect("Redis runs");
+}
+
+#[test]
+fn kit_worker_returns_stock_until_it_is_told_to_stop() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let url = redis.url();
+    let worker = Worker::start(&["--redis", &url]);
+    stock_comes_back(&redis);
+    assert_eq!(worker.stop(), Some(0));
+}
+
+#[test]
+fn kit_worker_comes_by_tls_with_an_address_out_of_a_file_and_past_no_other_authority() {
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    let tls = Some(Tls::new(ours.server()));
+    let Some(redis) = need(Redis::start_with(&RedisOptions { tls, ..Default::default() })) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("it is written");
+        path.display().to_string()
+    };
+    let address = file("address", &format!("{}\n", redis.tls_url()));
+    let (ours, theirs) = (file("ours.pem", ours.pem()), file("theirs.pem", theirs.pem()));
+    let refused = run(&["kit-worker", "--redis-file", &address, "--ca", &theirs]);
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(said(&refused).contains("set --ca"), "{}", said(&refused));
+    let worker = Worker::start(&["--redis-file", &address, "--ca", &ours]);
+    stock_comes_back(&redis);
+    assert_eq!(worker.stop(), Some(0));
+    assert_eq!(run(&["kit-worker"]).status.code(), Some(2), "no address");
+}
+
+#[test]
+fn webhook_whose_certificate_is_not_trusted_is_a_line_in_the_log_with_the_setting() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    let (cert, key) = theirs.server().write(folder.path(), "theirs").expect("they are written");
+    // Whoever speaks TLS will do: nothing gets as far as a request.
+    let receiver = Served::start_with(&folder.path().join("receiver"), |command| {
+        command.env("ONRUSH_TLS__CERT", cert).env("ONRUSH_TLS__KEY", key);
+    });
+    let log = folder.path().join("log");
+    let shop = Served::start_with_log(&folder.path().join("shop"), &log, |command| {
+        let url = format!("https://localhost:{}/hook", receiver.address.port());
+        command.env("ONRUSH_WEBHOOKS__0__NAME", "crm").env("ONRUSH_WEBHOOKS__0__URL", url);
+        command.env("ONRUSH_WEBHOOKS__0__SECRET", "a secret for tests only");
+        command.env("ONRUSH_WEBHOOKS__0__ALLOW_PRIVATE", "true");
+        command.env("ONRUSH_WEBHOOKS__0__CERTIFICATES__CA", ours.pem());
+    });
+    shop.create_flash_sale("e", 10);
+    for _ in 0..3 {
+        let visitor = shop.visitor();
+        let held = shop.ask("POST", "/api/v1/events/e/bookings", &visitor, r#"{"pools":{"ga":1}}"#);
+        let booking = held["booking"].as_str().expect("an id");
+        shop.ask("POST", &format!("/api/v1/bookings/{booking}/confirm"), &visitor, "{}");
+    }
+    let lines = || std::fs::read_to_string(&log).expect("it can be read");
+    let told = || lines().matches("messages do not arrive").count();
+    wait_until("the log says so", PATIENCE, || told() > 0).expect("in time");
+    let said = lines();
+    for part in ["webhook:crm", "webhooks[crm].url", "webhooks[crm].certificates.ca"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+/// What the operator's listener shows.
+fn metrics(operator: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(operator).expect("it listens");
+    let request = "GET /metrics HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("it is sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it is text");
+    text
+}
+
+#[test]
+fn rabbitmq_that_is_away_is_on_metrics_and_readyz_and_makes_no_node_unready() {
+    let Some(postgres) = need(Postgres::start()) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    // Nobody listens there any more.
+    let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let nobody = nobody.expect("there are ports");
+    let served = Served::start_watched(folder.path(), |command| {
+        command.env("ONRUSH_LEDGER", "postgres").env("ONRUSH_POSTGRES__URL", postgres.url());
+        command.env("ONRUSH_RABBITMQ__URL", format!("amqp://guest@{nobody}"));
+        command.env("ONRUSH_RABBITMQ__PASSWORD", "s3cret: /@%");
+    });
+    served.create_flash_sale("e", 10);
+    let operator = served.operator.expect("it listens");
+    let has = |row: &str| metrics(operator).lines().any(|line| line == row);
+    let failures = "onrush_publisher_failures_total{publisher=\"rabbitmq\"} ";
+    let failed = || {
+        let text = metrics(operator);
+        let row = text.lines().find_map(|line| line.strip_prefix(failures));
+        row.is_some_and(|count| count != "0")
+    };
+    wait_until("it is tried", PATIENCE, failed).expect("in time");
+    assert!(has("onrush_publisher_up{publisher=\"rabbitmq\"} 0"), "{}", metrics(operator));
+    assert!(has("onrush_ledger_up 1"), "{}", metrics(operator));
+    // The event, its pool and its opening were decided, and RabbitMQ was told of none of it.
+    let text = metrics(operator);
+    let lag = "onrush_publisher_lag_decisions{publisher=\"rabbitmq\"} ";
+    let lag = text.lines().find_map(|line| line.strip_prefix(lag)).expect("it is known");
+    assert!(lag.parse::<u64>().is_ok_and(|lag| lag >= 3), "{lag}");
+    let ready = run(&["health", "--address", &operator.to_string()]);
+    assert_eq!(ready.status.code(), Some(0), "{}", said(&ready));
+    let told = String::from_utf8_lossy(&ready.stdout);
+    let line = format!("ready\nrabbitmq: not connected, {lag} decisions behind");
+    assert!(told.starts_with(&line), "{told}");
+}

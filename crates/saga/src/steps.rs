@@ -1,0 +1,74 @@
+//! How long the steps of sagas take, from the look at what is to be done until it is written down.
+
+use onrush_core::saga::Todo;
+use onrush_store::durations::{Counted, Durations};
+use std::time::Duration;
+
+/// What there is to do, in the order of [`Todo`].
+const ALL: [Todo; 11] = [
+    Todo::Rest,
+    Todo::AskHold,
+    Todo::Watch,
+    Todo::Create,
+    Todo::NameCard,
+    Todo::Capture,
+    Todo::Cancel,
+    Todo::TellFailed,
+    Todo::Confirm,
+    Todo::Refund,
+    Todo::TellRefunded,
+];
+
+/// How long each kind of step took.
+#[derive(Debug, Default)]
+pub struct Steps([Durations; ALL.len()]);
+
+impl Steps {
+    /// Counts one more.
+    pub(super) fn note(&self, todo: Todo, took: Duration) {
+        self.0[todo as usize].note(took);
+    }
+
+    /// What was counted so far; what there was none of is left out.
+    pub fn counted(&self) -> impl Iterator<Item = (&'static str, Counted)> {
+        let all = ALL.into_iter().zip(&self.0);
+        let all = all.map(|(todo, durations)| (word(todo), durations.counted()));
+        all.filter(|(_, counted)| counted.times() > 0)
+    }
+}
+
+/// The word for it in metrics.
+fn word(todo: Todo) -> &'static str {
+    match todo {
+        // Written down although nothing was to be done: it was due, or money astray was dealt with.
+        Todo::Rest => "rest",
+        Todo::AskHold => "ask_hold",
+        Todo::Watch => "watch",
+        Todo::Create => "create",
+        Todo::NameCard => "name_card",
+        Todo::Capture => "capture",
+        Todo::Cancel => "cancel",
+        Todo::TellFailed => "tell_failed",
+        Todo::Confirm => "confirm",
+        Todo::Refund => "refund",
+        Todo::TellRefunded => "tell_refunded",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_is_counted_under_its_own_word() {
+        let steps = Steps::default();
+        for todo in ALL {
+            steps.note(todo, Duration::from_millis(todo as u64));
+        }
+        let counted: Vec<_> = steps.counted().collect();
+        assert_eq!(counted.len(), ALL.len());
+        for (todo, (name, counted)) in ALL.into_iter().zip(counted) {
+            assert_eq!((name, counted.sum), (word(todo), Duration::from_millis(todo as u64)));
+        }
+    }
+}

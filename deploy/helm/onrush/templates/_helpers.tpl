@@ -1,0 +1,30 @@
+{{- define "onrush.name" -}}
+{{- if contains "onrush" .Release.Name }}{{ .Release.Name | trunc 52 | trimSuffix "-" }}{{ else }}{{ printf "%s-onrush" .Release.Name | trunc 52 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "onrush.selector" -}}
+app.kubernetes.io/name: onrush
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "onrush.labels" -}}
+{{ include "onrush.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{/* A journal in a file is one node's alone. */}}
+{{- define "onrush.check" -}}
+{{- $shared := or (regexMatch "(?m)^\\s*engine\\s*=\\s*\"redis\"" .Values.config) (eq (get .Values.env "ONRUSH_ENGINE" | default "") "redis") }}
+{{- if and (gt (int .Values.replicas) 1) (not $shared) }}
+{{- fail "replicas: several nodes need engine = \"redis\" and ledger = \"postgres\" in config, or ONRUSH_ENGINE and ONRUSH_LEDGER in env" }}
+{{- end }}
+{{- range $name, $_ := .Values.env }}
+{{- if regexMatch "(SECRET|PASSWORD|ADMIN_KEY|SCANNER_KEY)" $name }}
+{{- if not (hasSuffix "_FILE" $name) }}
+{{- fail (printf "env: %s is a secret; name a Secret for it in secrets" $name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
