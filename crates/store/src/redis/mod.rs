@@ -194,6 +194,7 @@ async fn execute(
         | Command::Pause
         | Command::Resume
         | Command::Close
+        | Command::Archive { .. }
         | Command::Join { .. }
         | Command::Leave { .. }
         | Command::See { .. }
@@ -223,6 +224,10 @@ async fn execute(
         // Whoever is told of the event finds it in the list; if this node dies before, the one that
         // archives it sees to that.
         node.list_event(event, at).await?;
+    }
+    if matches!(command, Command::Archive { .. }) && reply.is_ok() {
+        // The ticks of whatever node do the rest; if this one dies before, the event is still listed.
+        node.unlist_event(event).await?;
     }
     reply.map(|value| Answer { at, value })
 }

@@ -133,6 +133,10 @@ pub(crate) fn sequence(recipe: &Recipe) -> Vec<Op> {
     let mut after_the_end = 0;
     while commands(&generator.ops) < recipe.commands && after_the_end < 60 {
         after_the_end += usize::from(generator.is_over());
+        if after_the_end == 30 && wanted(Group::Phase) {
+            after_the_end += 1;
+            generator.end_for_good();
+        }
         let group = generator.random.weighted(&weights);
         generator.step(group);
     }
@@ -159,6 +163,10 @@ impl Generator {
 
     /// Whether the sale is over: little can happen then.
     fn is_over(&self) -> bool {
+        self.truth.event.archived_at().is_some() || self.is_closed()
+    }
+
+    fn is_closed(&self) -> bool {
         self.view().is_some_and(|view| view.phase == Phase::Closed)
     }
 
@@ -270,6 +278,7 @@ impl Generator {
                 SnapshotRow::Claim(row) => known.claims.push(row),
                 SnapshotRow::Ban(ban) => known.banned.push(ban.user),
                 SnapshotRow::Gone(_)
+                | SnapshotRow::Archived(_)
                 | SnapshotRow::Event(_)
                 | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
@@ -400,6 +409,10 @@ impl Generator {
                 self.ask(Command::OpenSale { seed, public_value });
             }
             5 | 6 => self.ask(Command::Pause),
+            9 if self.random.percent(20) => {
+                let reason = self.reason();
+                self.ask(Command::Archive { reason });
+            }
             // The end of a sale is the end of most that is interesting.
             7 if self.random.percent(15) => self.ask(Command::Close),
             _ => self.ask(Command::Resume),
@@ -534,6 +547,30 @@ impl Generator {
             }
             self.ask(Command::Tick);
         }
+    }
+
+    /// Time goes on until nobody waits, is in or holds anything, mostly; then the event is archived.
+    fn end_for_good(&mut self) {
+        let reason = self.usual_reason();
+        self.ask(Command::Archive { reason: reason.clone() });
+        let in_use = |event: &Event| {
+            event.snapshot().any(|row| match row {
+                SnapshotRow::Place(_) | SnapshotRow::Session(_) => true,
+                SnapshotRow::Hold(row) => row.state.until().is_some(),
+                _ => false,
+            })
+        };
+        for _ in 0..400 {
+            let due = self.truth.event.next_deadline();
+            let Some(due) = due.filter(|_| in_use(&self.truth.event)) else { break };
+            if due > self.truth.now() {
+                self.push(Op::Clock(due));
+            }
+            if self.truth.is_due() {
+                self.ask(Command::Tick);
+            }
+        }
+        self.ask(Command::Archive { reason });
     }
 
     fn clock(&mut self) {
