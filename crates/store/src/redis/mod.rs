@@ -226,8 +226,10 @@ async fn execute(
         node.list_event(event, at).await?;
     }
     if matches!(command, Command::Archive { .. }) && reply.is_ok() {
-        // The ticks of whatever node do the rest; if this one dies before, the event is still listed.
+        // A tick does the rest. It is asked for here: whoever archived the decision may have heard of
+        // it first, and nobody sweeps what is not listed.
         node.unlist_event(event).await?;
+        node.wakes().wake(event);
     }
     reply.map(|value| Answer { at, value })
 }

@@ -219,11 +219,12 @@ pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
             let node = Arc::clone(&node);
             looks.spawn(async move {
                 let ticked = node.tick(&event, AT_ONCE).await;
-                if let Err(Failure::Refused(Refusal::EventArchived { .. })) = &ticked
+                if let Err(Failure::Refused(Refusal::EventArchived { archived_at })) = &ticked
                     && let Err(failure) = node.clear_away(&event).await
                 {
-                    // It stays in the list, and is looked at again.
                     tracing::warn!(%event, %failure, "what is left of an archived event goes later");
+                    // What is listed is looked at again.
+                    drop(node.list_event(&event, *archived_at).await);
                 }
                 (event, ticked)
             });

@@ -2,6 +2,7 @@
 
 mod best;
 mod claims;
+mod ending;
 mod money;
 mod stock;
 mod types;
@@ -163,11 +164,8 @@ impl Generator {
 
     /// Whether the sale is over: little can happen then.
     fn is_over(&self) -> bool {
-        self.truth.event.archived_at().is_some() || self.is_closed()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.view().is_some_and(|view| view.phase == Phase::Closed)
+        let is_closed = self.view().is_some_and(|view| view.phase == Phase::Closed);
+        is_closed || self.truth.event.archived_at().is_some()
     }
 
     fn view(&self) -> Option<Box<EventView>> {
@@ -547,30 +545,6 @@ impl Generator {
             }
             self.ask(Command::Tick);
         }
-    }
-
-    /// Time goes on until nobody waits, is in or holds anything, mostly; then the event is archived.
-    fn end_for_good(&mut self) {
-        let reason = self.usual_reason();
-        self.ask(Command::Archive { reason: reason.clone() });
-        let in_use = |event: &Event| {
-            event.snapshot().any(|row| match row {
-                SnapshotRow::Place(_) | SnapshotRow::Session(_) => true,
-                SnapshotRow::Hold(row) => row.state.until().is_some(),
-                _ => false,
-            })
-        };
-        for _ in 0..400 {
-            let due = self.truth.event.next_deadline();
-            let Some(due) = due.filter(|_| in_use(&self.truth.event)) else { break };
-            if due > self.truth.now() {
-                self.push(Op::Clock(due));
-            }
-            if self.truth.is_due() {
-                self.ask(Command::Tick);
-            }
-        }
-        self.ask(Command::Archive { reason });
     }
 
     fn clock(&mut self) {
