@@ -158,7 +158,7 @@ async fn pools_of(
             let pools = answer.value.pools.into_iter();
             Ok(Some(pools.map(|pool| (pool.pool.clone(), pool)).collect()))
         }
-        Err(Failure::Refused(Refusal::EventNotFound)) => Ok(None),
+        Err(Failure::Refused(Refusal::EventNotFound | Refusal::EventArchived { .. })) => Ok(None),
         Err(failure) => Err(failure.into()),
     }
 }

@@ -181,6 +181,11 @@ families! {
         SaleResumed,
         /// The sale is over.
         SaleClosed,
+        /// Nothing is kept of the event any more but that, and when.
+        EventArchived {
+            /// Who and why.
+            reason: Reason,
+        },
         /// The engine was away; places, sessions and holds moved on by as much.
         Resumed {
             /// How long, in milliseconds.

@@ -146,6 +146,15 @@ pub enum Command {
     Resume,
     /// Ends the sale.
     Close,
+    /// Frees all that is kept of an event whose sale is closed, for good: only that it was archived,
+    /// and when, is still known, and its id is never used again. What it was stands in its decisions.
+    ///
+    /// The rules know of no money that is still under way for a hold that ran out: whoever takes
+    /// payments looks at that first.
+    Archive {
+        /// Who and why.
+        reason: Reason,
+    },
 
     /// Takes a place in the queue.
     Join {
@@ -400,6 +409,8 @@ traits! {
     Pause:           ;
     Resume:          ;
     Close:           ;
+    // What is freed must be found in the archive.
+    Archive:         waits_for_archive judged_first;
 
     Join:            begins_business needs_space;
     Leave:           always_let_in;

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
+mod phrases;
+use phrases::{Bounds, Listed, Part, not_open};
+
 /// What a refusal is about, in the terms that transports have codes for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -24,6 +27,8 @@ pub enum Class {
     Unpaid,
     /// This user may not.
     Forbidden,
+    /// What was named is over for good.
+    Gone,
 }
 
 /// The part of a command that a refusal is about, as the API names it: a path such as
@@ -525,6 +530,25 @@ refusals! {
         "one {} may pay for {limit} here, and yours would pay for more; hold fewer, or use another",
         by.name();
 
+    /// The event is over and was archived: nothing is kept of it here any more.
+    EventArchived {
+        /// When.
+        archived_at: Time,
+    } = 72 "EVENT_ARCHIVED" Gone never,
+        "the event is over and was archived; ask the organiser about what you bought";
+
+    /// Somebody still waits, is in the room, or holds something.
+    EventInUse {
+        /// People waiting.
+        waiting: u32,
+        /// Slots of the room in use.
+        inside: u32,
+        /// Units held and not paid for.
+        held: u64,
+    } = 73 "EVENT_IN_USE" Conflict later,
+        "{waiting} wait, {inside} are inside and {held} units are held here still; try again once \
+         their time is up";
+
     /// The event has no draw.
     NoDraw = 58 "NO_DRAW" Conflict never,
         "public_value: only an event with a draw takes one";
@@ -547,50 +571,5 @@ impl Refusal {
     #[must_use]
     pub const fn has_no_side_effects(&self) -> bool {
         true
-    }
-}
-
-/// Why a sale in this phase does not take part.
-const fn not_open(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Scheduled | Phase::Prequeue => "the sale is not open yet; come back when it opens",
-        Phase::Open => "the sale is open; this is possible only before",
-        Phase::Paused => "the sale is paused; try again when it goes on",
-        Phase::Closed => "the sale is over",
-    }
-}
-
-/// The part of an event that a limit is of; nothing for all of it.
-struct Part<'a>(Option<&'a Priced>, Option<&'a TypeId>);
-
-impl fmt::Display for Part<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(of, ticket_type) = self;
-        ticket_type.map_or(Ok(()), |ticket_type| write!(f, " of type {ticket_type}"))?;
-        of.map_or(Ok(()), |of| write!(f, " of {of}"))
-    }
-}
-
-/// How many units of a type a booking may have.
-struct Bounds(u32, Option<u32>);
-
-impl fmt::Display for Bounds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self(min, Some(max)) => write!(f, "{min} to {max}, or none"),
-            Self(min, None) => write!(f, "at least {min}, or none"),
-        }
-    }
-}
-
-/// Ids, with commas between them.
-struct Listed<'a>(&'a [SeatId]);
-
-impl fmt::Display for Listed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, seat) in self.0.iter().enumerate() {
-            write!(f, "{}{seat}", if i == 0 { "" } else { ", " })?;
-        }
-        Ok(())
     }
 }

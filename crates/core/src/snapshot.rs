@@ -51,6 +51,15 @@ pub enum SnapshotRow {
     Ban(BanView),
     /// A place that is gone and still known, in the order in which they are forgotten, ties by id.
     Gone(GoneRow),
+    /// That the event was archived; the only row of one that was.
+    Archived(ArchivedRow),
+}
+
+/// What is left of an event that was archived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchivedRow {
+    /// When.
+    pub at: Time,
 }
 
 /// An event without its parts.
@@ -294,6 +303,7 @@ impl Event {
             .chain(claims)
             .chain(bans)
             .chain(gone)
+            .chain(self.archived.map(|at| SnapshotRow::Archived(ArchivedRow { at })))
     }
 
     /// The state that these rows describe.
@@ -310,8 +320,8 @@ impl Event {
     ) -> Result<Self, String> {
         let mut event = Self::new(id);
         for row in rows {
-            let is_first = event.settings.is_none();
-            if is_first != matches!(row, SnapshotRow::Event(_)) {
+            let is_first = event.settings.is_none() && event.archived.is_none();
+            if is_first != matches!(row, SnapshotRow::Event(_) | SnapshotRow::Archived(_)) {
                 return Err(format!("event {}: its own row must come first, and once", event.id));
             }
             event.restore_row(row);
@@ -397,6 +407,7 @@ impl Event {
             }
             SnapshotRow::Ban(ban) => self.bans.add(ban),
             SnapshotRow::Gone(row) => self.room.gone.restore(row.until, row.place),
+            SnapshotRow::Archived(row) => (self.archived, self.at) = (Some(row.at), row.at),
         }
     }
 

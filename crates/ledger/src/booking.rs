@@ -63,6 +63,8 @@ pub enum BuyerOf {
     User(UserId),
     /// Everybody with this address, in whatever capitals.
     Email(String),
+    /// Everybody who bought something of this event.
+    Event(EventId),
 }
 
 /// Which bookings. All that is set must fit.

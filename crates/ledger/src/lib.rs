@@ -31,7 +31,7 @@ use backlog::Backlog;
 use booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use delivery::{DeadLetter, Delivered, Delivery, Message};
 use desk::{DeskEntry, DeskFilter, Settled};
-use money::{Payment, PaymentFilter, Refund, Totals};
+use money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use projection::{CatalogueText, FeedPosition, Projection};
@@ -249,6 +249,9 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Payments that took money, the earliest first, and whether documents about them are missing.
     fn takings(&self, after: Option<String>, limit: usize) -> Pending<Page<Taking>>;
+
+    /// What is still to come of one event's money.
+    fn open_money(&self, event: &EventId) -> Pending<OpenMoney>;
 
     /// Sums over everything.
     fn totals(&self) -> Pending<Totals>;

@@ -165,6 +165,16 @@ pub struct PaymentFilter {
     pub after: Option<String>,
 }
 
+/// What is still to come of one event's money, so that nobody forgets it before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenMoney {
+    /// Bookings whose money is under way: their saga is not at an end, is to be looked at or is
+    /// stuck, or money is to go back that has not.
+    pub under_way: u64,
+    /// Bookings that lack a receipt, or a credit note; all that took money, where none are issued.
+    pub without_document: u64,
+}
+
 /// Sums over everything, for audits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {

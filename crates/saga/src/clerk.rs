@@ -194,6 +194,10 @@ impl Work<'_> {
             tracing::error!(%booking, why, "no receipt is issued");
             Ok(Vec::new())
         };
+        if is_receipted(basis) {
+            // What is given back of it follows from the receipt, whatever became of the event.
+            return missing(basis, &self.issuer.seller, None).or_else(|why| refuse(&why));
+        }
         let settings = match events.get(event) {
             Some(known) => known.clone(),
             None => match self.sagas.engine.ask(event.clone(), EventNow).await {
@@ -214,10 +218,8 @@ impl Work<'_> {
             },
             known => known.to_vec(),
         };
-        match missing(basis, &self.issuer.seller, &settings, &prices_minor) {
-            Ok(drafts) => Ok(drafts),
-            Err(why) => refuse(&why),
-        }
+        let sold = Some((&*settings, prices_minor.as_slice()));
+        missing(basis, &self.issuer.seller, sold).or_else(|why| refuse(&why))
     }
 
     /// The first price of one unit of each line: those of a booking that keeps no others.
@@ -252,6 +254,11 @@ impl Work<'_> {
         self.categories.insert(event.clone(), by_seat);
         found.ok_or_else(|| Refusal::SeatNotFound { seat: seats[0].clone() }.into())
     }
+}
+
+/// Whether the receipt of a booking was issued.
+fn is_receipted(basis: &ReceiptBasis) -> bool {
+    basis.issued.iter().any(|known| known.corrects.is_none())
 }
 
 fn prices(

@@ -10,8 +10,8 @@ use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
 use super::sagas::Sagas;
 use onrush_base::metrics::count;
 use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
-use onrush_core::ids::{BookingId, PaymentId};
-use onrush_core::question::BookingOf;
+use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::question::{BookingOf, EventNow};
 use onrush_core::saga::{Outcome, Stage, Step, Todo, todo};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal, Time};
@@ -200,10 +200,21 @@ impl Sagas {
         let anyones = BookingOf { booking: record.saga.booking.clone(), user: None };
         match self.engine.ask(record.saga.event.clone(), anyones).await {
             Ok(answer) => Ok(Some(answer.value)),
-            Err(Failure::Refused(Refusal::ReservationNotFound | Refusal::EventNotFound)) => {
-                Ok(None)
-            }
+            Err(Failure::Refused(
+                Refusal::ReservationNotFound
+                | Refusal::EventNotFound
+                | Refusal::EventArchived { .. },
+            )) => Ok(None),
             // Nothing else refuses a question; what might is no answer to it.
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Whether the event was archived: then the engine knows no booking of it.
+    async fn is_archived(&self, event: &EventId) -> Result<bool, Trouble> {
+        match self.engine.ask(event.clone(), EventNow).await {
+            Ok(_) => Ok(false),
+            Err(Failure::Refused(refusal)) => Ok(matches!(refusal, Refusal::EventArchived { .. })),
             Err(failure) => Err(failure.into()),
         }
     }
@@ -311,6 +322,10 @@ impl Sagas {
         let row = self.ledger.booking(&record.saga.booking).await;
         let row = row.map_err(|error| Trouble::Later(error.to_string()))?;
         let Some(row) = row.filter(|row| row.status == HoldStatus::Cancelled) else {
+            if self.is_archived(&record.saga.event).await? {
+                // It was confirmed when the event was archived, and nothing ends that.
+                return Ok(Look::Rest);
+            }
             return Err(Trouble::Stuck("the engine knows no such booking any more".into()));
         };
         if row.refund_minor > 0 {

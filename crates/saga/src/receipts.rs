@@ -33,14 +33,15 @@ pub(super) fn paid_with(basis: &ReceiptBasis) -> Option<&Payment> {
 pub(super) fn missing(
     basis: &ReceiptBasis,
     seller: &Seller,
-    settings: &Settings,
-    prices_minor: &[i64],
+    sold: Option<(&Settings, &[i64])>,
 ) -> Result<Vec<ReceiptDraft>, String> {
     let Some(payment) = paid_with(basis) else { return Ok(Vec::new()) };
     let mut drafts = Vec::new();
     let paid = match basis.issued.iter().find(|known| known.corrects.is_none()) {
         Some(receipt) => receipt.document.clone(),
         None => {
+            let (settings, prices_minor) =
+                sold.ok_or("its receipt is missing, and what its event sold is not known")?;
             let document = receipt_of(basis, payment, seller, settings, prices_minor)?;
             drafts.push(draft(basis, None, payment.captured_minor, document.clone()));
             document
@@ -280,7 +281,7 @@ mod tests {
     }
 
     fn drafts(basis: &ReceiptBasis, rate_bp: Option<u32>) -> Result<Vec<ReceiptDraft>, String> {
-        missing(basis, &seller(), &settings(rate_bp), &[1_000])
+        missing(basis, &seller(), Some((&settings(rate_bp), &[1_000])))
     }
 
     /// The drafts with numbers.
@@ -374,7 +375,7 @@ mod tests {
 
     #[test]
     fn what_does_not_add_up_is_not_issued() {
-        let why = missing(&basis(&[]), &seller(), &settings(None), &[999]).unwrap_err();
+        let why = missing(&basis(&[]), &seller(), Some((&settings(None), &[999]))).unwrap_err();
         assert_eq!(why, "its lines come to 2088, and it was paid with 2090");
         let mut less = basis(&[]);
         less.record.payments[0].captured_minor = 2_000;

@@ -181,7 +181,7 @@ impl Floor {
             SaleChange::SaleOpened { .. } | SaleChange::SaleResumed => Phase::Open,
             SaleChange::SalePaused => Phase::Paused,
             SaleChange::SaleClosed => Phase::Closed,
-            SaleChange::Resumed { .. } => return,
+            SaleChange::Resumed { .. } | SaleChange::EventArchived { .. } => return,
         };
     }
 

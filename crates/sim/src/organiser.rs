@@ -42,6 +42,8 @@ pub(crate) struct Organiser {
     tries_to_close: bool,
     /// What is drawn about ticket types, if the sale has some.
     types: Option<Chance>,
+    /// What is drawn about archiving, if the sale may be archived.
+    archive: Option<Chance>,
 }
 
 impl Organiser {
@@ -71,12 +73,20 @@ impl Organiser {
                 }
             }
         }
-        Self { chance, first, blocked: Vec::new(), fresh: 0, categories, tries_to_close, types }
+        let mut archive = Chance::of(plan.seed, "archive", 0);
+        let archive = archive.percent(60).then_some(archive);
+        let blocked = Vec::new();
+        Self { chance, first, blocked, fresh: 0, categories, tries_to_close, types, archive }
     }
 
     /// Whether everything is set up.
     pub(crate) fn is_ready(&self) -> bool {
         self.first.is_empty()
+    }
+
+    /// Whether the sale may be archived in the end.
+    pub(crate) fn archives(&self) -> bool {
+        self.archive.is_some()
     }
 
     fn fresh(&mut self) -> u32 {
@@ -107,6 +117,12 @@ impl Organiser {
             && types.percent(8)
         {
             return types::change(types, floor, &names(&self.categories));
+        }
+        let percent = if phase == Phase::Closed { 20 } else { 1 };
+        if let Some(archive) = &mut self.archive
+            && archive.percent(percent)
+        {
+            return Command::Archive { reason: reason(archive) };
         }
         match self.chance.below(31) {
             0..=3 => self.add_or_adjust(floor),

@@ -16,6 +16,8 @@ use onrush_core::{Command, Phase, Time};
 
 /// Commands that are still asked once the sale is closed.
 const AFTER_THE_END: u64 = 80;
+/// The same where the event may be archived: by then nobody waits, is in or holds anything.
+const UNTIL_ARCHIVED: u64 = 400;
 /// How late a clock that drifts may be.
 const MOST_DRIFT_MS: i64 = 50_000;
 
@@ -100,7 +102,8 @@ impl Run {
         let commands = self.world.counts().commands;
         if self.floor.phase == Phase::Closed {
             let since = *self.closed_at.get_or_insert(commands);
-            return commands >= since + AFTER_THE_END;
+            let more = if self.organiser.archives() { UNTIL_ARCHIVED } else { AFTER_THE_END };
+            return commands >= since + more;
         }
         commands >= self.plan.commands
     }

@@ -117,6 +117,7 @@ fn asks(command: &Command) -> String {
         Command::Pause => "pauses the sale".to_owned(),
         Command::Resume => "resumes the sale".to_owned(),
         Command::Close => "closes the sale".to_owned(),
+        Command::Archive { .. } => "archives the event".to_owned(),
         Command::Join { place, user } => format!("joins for {user} with place {place}"),
         Command::Leave { place, user } => format!("leaves place {place} of {user}"),
         Command::See { place, user } => format!("gives a sign of life for {place} of {user}"),

@@ -130,7 +130,7 @@ pub trait Engine: Send + Sync + 'static {
     /// Answers a question, as durably. [`Ask::ask`] has the answer's type from the question.
     fn query(&self, event: EventId, query: Query) -> Pending<View>;
 
-    /// The ids of all events, in the order they were created.
+    /// The ids of all events that were not archived, in the order they were created.
     fn events(&self) -> Pending<Vec<EventId>>;
 
     /// The feed of all events after `after` ([`Seq::default`] is the beginning).

@@ -114,6 +114,8 @@ pub enum Code {
     WebhookMismatch,
     /// The same request is under way.
     InProgress,
+    /// Money of the event is still under way, or a document about it is missing.
+    MoneyUnderWay,
     /// The ledger cannot be read or written.
     LedgerUnavailable,
     /// There is no saga of this booking.
@@ -132,7 +134,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 58] = [
+    pub const ALL: [Self; 59] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -184,6 +186,7 @@ impl Code {
         Self::WebhookNotGenuine,
         Self::WebhookMismatch,
         Self::InProgress,
+        Self::MoneyUnderWay,
         Self::LedgerUnavailable,
         Self::SagaNotFound,
         Self::SagaNotStuck,
@@ -250,6 +253,7 @@ impl Code {
             Self::WebhookNotGenuine => ("WEBHOOK_NOT_GENUINE", StatusCode::BAD_REQUEST),
             Self::WebhookMismatch => ("WEBHOOK_MISMATCH", StatusCode::CONFLICT),
             Self::InProgress => ("IN_PROGRESS", StatusCode::CONFLICT),
+            Self::MoneyUnderWay => ("MONEY_UNDER_WAY", StatusCode::CONFLICT),
             Self::LedgerUnavailable => ("LEDGER_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
             Self::SagaNotFound => ("SAGA_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::SagaNotStuck => ("SAGA_NOT_STUCK", StatusCode::CONFLICT),
@@ -278,6 +282,7 @@ impl Code {
             | Self::Stopped
             | Self::GatewayUnavailable
             | Self::InProgress
+            | Self::MoneyUnderWay
             | Self::LedgerUnavailable => true,
             Self::MalformedJson
             | Self::InvalidBody
@@ -503,6 +508,7 @@ pub const fn status_of(class: Class) -> StatusCode {
         Class::Conflict => StatusCode::CONFLICT,
         Class::Unpaid => StatusCode::PAYMENT_REQUIRED,
         Class::Forbidden => StatusCode::FORBIDDEN,
+        Class::Gone => StatusCode::GONE,
     }
 }
 

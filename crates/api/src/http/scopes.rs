@@ -26,6 +26,8 @@ pub(super) const TABLE: &[Row] = &[
     ("POST", "/api/v1/admin/events", Sell),
     ("PATCH", "/api/v1/admin/events/{event}", Sell),
     ("POST", "/api/v1/admin/events/{event}/allot", Stock),
+    ("POST", "/api/v1/admin/events/{event}/archive", Admin),
+    ("DELETE", "/api/v1/admin/events/{event}/archive", Admin),
     ("GET", "/api/v1/admin/events/{event}/bans", Read),
     ("POST", "/api/v1/admin/events/{event}/block", Stock),
     ("POST", "/api/v1/admin/events/{event}/bookings/{booking}/cancel", Money),

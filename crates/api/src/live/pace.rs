@@ -81,7 +81,10 @@ fn step(change: &Change) -> Option<Step> {
             SaleChange::SaleOpened { .. }
             | SaleChange::SaleResumed
             | SaleChange::Resumed { .. } => Some(Step::Started),
-            SaleChange::PrequeueOpened | SaleChange::SalePaused | SaleChange::SaleClosed => None,
+            SaleChange::PrequeueOpened
+            | SaleChange::SalePaused
+            | SaleChange::SaleClosed
+            | SaleChange::EventArchived { .. } => None,
         },
         Change::Queue(change) => match change {
             QueueChange::Admitted { .. } => Some(Step::Served),

@@ -95,6 +95,9 @@ impl Channel {
                 SaleChange::SaleResumed => self.tell_phase(Phase::Open),
                 SaleChange::SalePaused => self.tell_phase(Phase::Paused),
                 SaleChange::SaleClosed => self.tell_phase(Phase::Closed),
+                // Whoever still looks on has heard that the sale is closed; their next request is
+                // told that the event was archived.
+                SaleChange::EventArchived { .. } => {}
                 // All deadlines have moved, so all that is known of them is out of date.
                 SaleChange::Resumed { gap_ms } => {
                     let moved = std::mem::take(&mut self.expiring);

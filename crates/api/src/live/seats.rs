@@ -166,6 +166,11 @@ impl Boards {
         }
     }
 
+    /// Forgets an event that was archived.
+    pub fn forget(&self, event: &EventId) {
+        self.slots().remove(event);
+    }
+
     fn slot(&self, event: &EventId) -> Arc<Slot> {
         self.slots().entry(event.clone()).or_default().clone()
     }

@@ -66,6 +66,9 @@ impl Event {
         if self.settings.is_some() {
             return Err(Refusal::EventExists);
         }
+        if self.archived.is_some() {
+            return Err(self.missing());
+        }
         match settings.complaint() {
             Some(complaint) => Err(complaint.into()),
             None => {
@@ -388,5 +391,21 @@ impl Event {
                 Err(Refusal::AlreadyInPhase { why: "the sale is closed already".into() })
             }
         }
+    }
+
+    pub(super) fn decide_archive(&self, reason: &Reason) -> Result<Decision, Refusal> {
+        check_reason(reason)?;
+        if self.phase != Phase::Closed {
+            return Err(Refusal::OtherStepFirst { why: "close the sale first".into() });
+        }
+        let waiting = self.room.waiting();
+        let inside = u32::try_from(self.room.sessions.len()).unwrap_or(u32::MAX);
+        let pools = self.stock.iter().map(|pool| u64::from(pool.held));
+        let seats = self.seats.categories().map(|category| u64::from(category.units.held));
+        let held = pools.chain(seats).sum();
+        if waiting > 0 || inside > 0 || held > 0 {
+            return Err(Refusal::EventInUse { waiting, inside, held });
+        }
+        Ok(Decision::done(SaleChange::EventArchived { reason: reason.clone() }))
     }
 }

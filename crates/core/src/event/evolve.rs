@@ -41,7 +41,8 @@ impl Event {
     fn evolve_setup(&mut self, at: Time, change: &SetupChange) {
         match change {
             SetupChange::EventCreated { settings } => {
-                assert!(self.settings.is_none(), "an event is created once");
+                let is_new = self.settings.is_none() && self.archived.is_none();
+                assert!(is_new, "an event is created once");
                 self.settings = Some((**settings).clone());
             }
             SetupChange::SettingsChanged { settings } => self.settings = Some((**settings).clone()),
@@ -112,6 +113,10 @@ impl Event {
                     self.opened = true;
                     self.room.open(at, Revealed::default());
                 }
+            }
+            SaleChange::EventArchived { reason: _ } => {
+                assert!(self.archived.is_none(), "an event is archived once");
+                *self = Self { archived: Some(at), at, ..Self::new(self.id.clone()) };
             }
             SaleChange::Resumed { gap_ms } => {
                 self.room.move_on(*gap_ms);

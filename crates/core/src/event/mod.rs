@@ -73,8 +73,10 @@ impl Decision {
 #[derive(Debug)]
 pub struct Event {
     pub(crate) id: EventId,
-    /// `None` until the event is created.
+    /// `None` until the event is created, and once it is archived.
     pub(crate) settings: Option<Settings>,
+    /// When it was archived; nothing else is left then.
+    pub(crate) archived: Option<Time>,
     pub(crate) phase: Phase,
     /// The time of the last change; time never goes back.
     pub(crate) at: Time,
@@ -100,6 +102,7 @@ impl Event {
         Self {
             id,
             settings: None,
+            archived: None,
             phase: Phase::Scheduled,
             at: Time::MIN,
             opened: false,
@@ -123,6 +126,20 @@ impl Event {
         &self.id
     }
 
+    /// When the event was archived; `None` if it was not. One that was refuses everything.
+    #[must_use]
+    pub fn archived_at(&self) -> Option<Time> {
+        self.archived
+    }
+
+    /// Why there is nothing of an event that has no settings.
+    pub(super) fn missing(&self) -> Refusal {
+        match self.archived {
+            Some(archived_at) => Refusal::EventArchived { archived_at },
+            None => Refusal::EventNotFound,
+        }
+    }
+
     /// What `command` would change at `at`. Reads only.
     ///
     /// # Errors
@@ -131,7 +148,7 @@ impl Event {
         if let Command::CreateEvent { settings } = command {
             return self.decide_create(settings);
         }
-        let settings = self.settings.as_ref().ok_or(Refusal::EventNotFound)?;
+        let settings = self.settings.as_ref().ok_or_else(|| self.missing())?;
         match command {
             Command::CreateEvent { .. } => Err(Refusal::EventExists),
             Command::ChangeSettings { settings } => self.decide_settings(settings),
@@ -161,6 +178,7 @@ impl Event {
             Command::Pause => self.decide_pause(at),
             Command::Resume => self.decide_resume(at),
             Command::Close => self.decide_close(),
+            Command::Archive { reason } => self.decide_archive(reason),
 
             Command::Join { place, user } => self.decide_join(at, *place, user),
             Command::Leave { place, user } => self.decide_leave(at, *place, user),

@@ -14,10 +14,11 @@ impl Event {
     /// Answers a question about the state at `at`.
     ///
     /// # Errors
-    /// `EVENT_NOT_FOUND`, `PLACE_NOT_FOUND`, `RESERVATION_NOT_FOUND`, `CLAIM_NOT_FOUND`.
+    /// `EVENT_NOT_FOUND`, `EVENT_ARCHIVED`, `PLACE_NOT_FOUND`, `RESERVATION_NOT_FOUND`,
+    /// `CLAIM_NOT_FOUND`.
     pub fn query(&self, at: Time, query: &Query) -> Result<View, Refusal> {
         if self.settings.is_none() {
-            return Err(Refusal::EventNotFound);
+            return Err(self.missing());
         }
         match query {
             Query::Event(_) => self.view_event(at).map(|view| View::Event(Box::new(view))),

@@ -3,6 +3,7 @@
 
 mod accessible;
 mod answers;
+mod archive;
 mod best;
 mod bookings;
 mod channels;

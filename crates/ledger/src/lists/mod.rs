@@ -18,6 +18,7 @@ use onrush_core::ids::{BookingId, EventId, UserId};
 use query::Order::{Falling, Rising};
 use query::{Query, containing, text, time_key, time_values};
 use std::fmt::Display;
+use std::sync::LazyLock;
 
 /// Bookings with their buyers, the latest first.
 pub(crate) fn bookings(
@@ -129,6 +130,23 @@ pub(crate) fn receipts(db: &Dialect, filter: &ReceiptFilter, limit: usize) -> Li
     query
         .page(order, (after.as_deref(), number_values), limit, |receipt| receipt.number.to_string())
 }
+
+/// Counts the bookings of one event whose money is under way, and those that lack a document.
+pub(crate) static OPEN_MONEY: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT \
+         (SELECT count(*) FROM sagas WHERE event_id = $1 AND (current_step NOT IN ('CONFIRMED', 'FAILED') \
+          OR next_at IS NOT NULL OR stuck IS NOT NULL \
+          OR EXISTS (SELECT 1 FROM refunds WHERE refunds.booking_id = sagas.booking_id \
+           AND refunds.status IN ('requested', 'sent')) \
+          OR EXISTS (SELECT 1 FROM payments WHERE payments.booking_id = sagas.booking_id \
+           AND payments.stage NOT IN ('void', 'captured', 'refunded')))), \
+         (SELECT count(*) FROM (SELECT {TAKING_COLUMNS} AS is_missing FROM payments \
+          WHERE captured_minor > 0 AND EXISTS (SELECT 1 FROM sagas \
+           WHERE sagas.booking_id = payments.booking_id AND sagas.event_id = $1)) AS takings \
+          WHERE is_missing)"
+    )
+});
 
 /// Reads a receipt's number.
 fn number_values(key: &str) -> Option<[Value; 2]> {

@@ -90,6 +90,15 @@ impl Ask for EraseBuyer {
                 let sql = erasing!("SELECT booking_id FROM buyers WHERE email_lower = $1");
                 all(&db, sql, &[&email.to_lowercase()]).await?
             }
+            // Of what was never named there is nothing to hide.
+            BuyerOf::Event(event) => {
+                let sql = erasing!(
+                    "SELECT booking_id FROM buyers WHERE booking_id IN (SELECT booking_id \
+                     FROM bookings WHERE event_id = $1 \
+                     UNION SELECT booking_id FROM sagas WHERE event_id = $1)"
+                );
+                all(&db, sql, &[&event.as_str()]).await?
+            }
         };
         let ids: Vec<String> = erased.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
         // After the rows of buyers are ours: what was issued to them by then is seen, and what is

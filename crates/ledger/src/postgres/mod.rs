@@ -57,7 +57,7 @@ use crate::backlog::Backlog;
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
-use crate::money::{Payment, PaymentFilter, Refund, Totals};
+use crate::money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
 use crate::request::{Begun, RequestKey, StoredAnswer};
@@ -390,6 +390,10 @@ impl Ledger for PgLedger {
 
     fn takings(&self, after: Option<String>, limit: usize) -> Pending<Page<Taking>> {
         self.read(receipts::takings(after.as_deref(), limit))
+    }
+
+    fn open_money(&self, event: &EventId) -> Pending<OpenMoney> {
+        self.read(money::Open(event.clone()))
     }
 
     fn totals(&self) -> Pending<Totals> {

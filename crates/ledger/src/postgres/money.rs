@@ -3,8 +3,10 @@
 use super::database::{Ask, first};
 use super::fault::Fault;
 use super::rows::unsigned;
-use crate::money::Totals;
+use crate::lists;
+use crate::money::{OpenMoney, Totals};
 use deadpool_postgres::Client;
+use onrush_core::ids::EventId;
 
 /// Sums over everything, as it is at one moment.
 pub(super) struct Sums;
@@ -38,6 +40,23 @@ impl Ask for Sums {
             captured_minor: row.try_get(3)?,
             refunded_minor: row.try_get(4)?,
             refunding_minor: row.try_get(5)?,
+        })
+    }
+}
+
+/// What is still to come of one event's money.
+pub(super) struct Open(pub(super) EventId);
+
+impl Ask for Open {
+    type Answer = OpenMoney;
+
+    async fn run(&self, db: &mut Client) -> Result<OpenMoney, Fault> {
+        let db = db.transaction().await?;
+        let found = first(&db, &lists::OPEN_MONEY, &[&self.0.as_str()]).await?;
+        let Some(row) = found else { return Ok(OpenMoney::default()) };
+        Ok(OpenMoney {
+            under_way: unsigned(row.try_get(0)?),
+            without_document: unsigned(row.try_get(1)?),
         })
     }
 }

@@ -40,6 +40,14 @@ pub(super) fn withdraw_of(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Res
              ON CONFLICT (booking_id) DO UPDATE SET generation = generation + 1",
             [email.to_lowercase()],
         ),
+        // Of what was never named there is nothing to hide.
+        BuyerOf::Event(event) => db.execute(
+            "INSERT INTO link_generations (booking_id, generation) \
+             SELECT booking_id, 1 FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
+              WHERE event_id = ?1 UNION SELECT booking_id FROM sagas WHERE event_id = ?1) \
+             ON CONFLICT (booking_id) DO UPDATE SET generation = generation + 1",
+            [event.as_str()],
+        ),
     }
     .map(drop)
 }

@@ -54,6 +54,11 @@ pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u6
         BuyerOf::Email(email) => {
             db.execute("DELETE FROM buyers WHERE email_lower = ?1", [email.to_lowercase()])?
         }
+        BuyerOf::Event(event) => db.execute(
+            "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
+             WHERE event_id = ?1 UNION SELECT booking_id FROM sagas WHERE event_id = ?1)",
+            [event.as_str()],
+        )?,
     };
     Ok(rows as u64)
 }
@@ -74,6 +79,10 @@ fn erase_names(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<()> {
             "UPDATE receipts SET buyer_name = NULL WHERE booking_id IN (SELECT booking_id \
              FROM buyers WHERE email_lower = ?1)",
             [email.to_lowercase()],
+        ),
+        BuyerOf::Event(event) => db.execute(
+            "UPDATE receipts SET buyer_name = NULL WHERE event_id = ?1",
+            [event.as_str()],
         ),
     }
     .map(drop)

@@ -55,7 +55,7 @@ use crate::backlog::Backlog;
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
-use crate::money::{Payment, PaymentFilter, Refund, Totals};
+use crate::money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
 use crate::request::{Begun, RequestKey, StoredAnswer};
@@ -451,6 +451,11 @@ impl Ledger for SqliteLedger {
 
     fn takings(&self, after: Option<String>, limit: usize) -> Pending<Page<Taking>> {
         self.report(move |db| receipts::takings(db, after.as_deref(), limit))
+    }
+
+    fn open_money(&self, event: &EventId) -> Pending<OpenMoney> {
+        let event = event.clone();
+        self.report(move |db| money::open_money(db, &event))
     }
 
     fn totals(&self) -> Pending<Totals> {

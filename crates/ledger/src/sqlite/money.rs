@@ -5,9 +5,9 @@ use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
 use crate::lists;
-use crate::money::{Payment, PaymentFilter, Refund, Totals};
+use crate::money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
 use crate::words::Word;
-use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::saga::Stage;
 use rusqlite::{Row, params};
 
@@ -223,6 +223,14 @@ pub(super) fn all_refunds(
     limit: usize,
 ) -> rusqlite::Result<Page<Refund>> {
     query::page(db, refund_columns!(), &lists::all_refunds(&SQLITE, after, limit), read_refund)
+}
+
+pub(super) fn open_money(db: &Statements<'_>, event: &EventId) -> rusqlite::Result<OpenMoney> {
+    let found = db.first(&lists::OPEN_MONEY, [event.as_str()], |row| {
+        let mut columns = Columns::of(row);
+        Ok(OpenMoney { under_way: columns.count()?, without_document: columns.count()? })
+    })?;
+    Ok(found.unwrap_or_default())
 }
 
 pub(super) fn totals(db: &Statements<'_>) -> rusqlite::Result<Totals> {

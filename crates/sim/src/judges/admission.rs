@@ -110,9 +110,11 @@ impl Judge for AdmissionJudge {
                     self.is_open = true;
                 }
                 Change::Sale(SaleChange::SaleResumed) => self.is_open = true,
-                Change::Sale(SaleChange::SalePaused | SaleChange::SaleClosed) => {
-                    self.is_open = false;
-                }
+                Change::Sale(
+                    SaleChange::SalePaused
+                    | SaleChange::SaleClosed
+                    | SaleChange::EventArchived { .. },
+                ) => self.is_open = false,
                 Change::Setup(
                     SetupChange::EventCreated { settings }
                     | SetupChange::SettingsChanged { settings },

@@ -210,7 +210,9 @@ impl LivenessJudge {
             Change::Sale(SaleChange::SaleOpened { .. } | SaleChange::SaleResumed) => {
                 self.is_open = true;
             }
-            Change::Sale(SaleChange::SalePaused | SaleChange::SaleClosed) => self.is_open = false,
+            Change::Sale(
+                SaleChange::SalePaused | SaleChange::SaleClosed | SaleChange::EventArchived { .. },
+            ) => self.is_open = false,
             Change::Sale(SaleChange::Resumed { gap_ms }) => {
                 let later = |bound: &mut Time| *bound = bound.plus_ms(*gap_ms);
                 self.waiting.values_mut().for_each(later);

@@ -3,7 +3,7 @@
 use crate::asked::{Asked, Deal};
 use crate::judge::{Judge, Verdict};
 use crate::rules::Rules;
-use onrush_core::change::{ClaimChange, HoldChange, QueueChange, VisitorChange};
+use onrush_core::change::{ClaimChange, HoldChange, QueueChange, SaleChange, VisitorChange};
 use onrush_core::limits::ENDED_KNOWN_MS;
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::{Change, Time};
@@ -24,6 +24,8 @@ pub(super) struct MemoryJudge {
 impl MemoryJudge {
     fn count(&mut self, at: Time, change: &Change) {
         match change {
+            // Nothing at all is known any more, whatever was.
+            Change::Sale(SaleChange::EventArchived { .. }) => *self = Self::default(),
             Change::Queue(QueueChange::PlaceTaken { .. }) => self.places += 1,
             Change::Queue(QueueChange::PlaceLeft { .. }) => {
                 self.places -= 1;
@@ -86,7 +88,8 @@ impl Judge for MemoryJudge {
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
                 | SnapshotRow::Types(_)
-                | SnapshotRow::Seat(_) => continue,
+                | SnapshotRow::Seat(_)
+                | SnapshotRow::Archived(_) => continue,
                 SnapshotRow::Place(_) => 0,
                 SnapshotRow::Session(_) => 1,
                 SnapshotRow::Hold(_) => 2,

@@ -6,7 +6,7 @@
 -- Args      1 how long it was away, in milliseconds; or 'away': as long as {'away', …} said, unless
 --           somebody else has seen to it meanwhile
 -- Reply     done
--- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS
+-- Refusals  EVENT_NOT_FOUND, EVENT_ARCHIVED, INVALID_SETTINGS
 -- Changes   resumed; none if there was nothing to do for 'away'
 --#include change
 --#include holds
@@ -16,7 +16,7 @@ local out = read_event{'moved_ms'}
 if out then return out end
 if not M.seq then return no('EVENT_NOT_FOUND') end
 remembers = true
-out = remembered() or complaint()
+out = remembered() or archived() or complaint()
 if out then return out end
 
 local gap_ms

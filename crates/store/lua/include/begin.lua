@@ -120,12 +120,17 @@ local function complaint()
   end
 end
 
+-- An event that was archived refuses everything. Its last decision was that.
+local function archived()
+  if M.phase == 'archived' then return no('EVENT_ARCHIVED', '"archived_at":' .. M.at) end
+end
+
 -- Begins a command that its own ids make idempotent, or that may be repeated without harm.
 local function open(fields)
   local out = read_event(fields)
   if out then return out end
   if not M.seq then return no('EVENT_NOT_FOUND') end
-  return away() or complaint()
+  return archived() or away() or complaint()
 end
 
 -- What was answered to this very request before.
@@ -146,7 +151,7 @@ local function open_once(fields)
   if out then return out end
   if not M.seq then return no('EVENT_NOT_FOUND') end
   remembers = true
-  return remembered() or away() or complaint()
+  return remembered() or archived() or away() or complaint()
 end
 
 -- Begins the command that creates the event.
@@ -154,6 +159,6 @@ local function open_new(fields)
   local out = read_event(fields)
   if out then return out end
   remembers = true
-  if M.seq then return remembered() or no('EVENT_EXISTS') end
+  if M.seq then return remembered() or archived() or no('EVENT_EXISTS') end
   return complaint()
 end

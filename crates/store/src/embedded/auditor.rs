@@ -70,6 +70,8 @@ struct Queue {
 #[derive(Default)]
 pub(super) struct Auditor {
     events: HashMap<EventId, Ledger>,
+    /// Units that events had sold which were archived since.
+    sold_before: u64,
     pub(super) findings: Findings,
 }
 
@@ -98,21 +100,32 @@ impl Auditor {
         if let Some(ledger) = self.events.get_mut(event) {
             ledger.note(change, &mut self.findings);
         }
+        if matches!(change, Change::Sale(SaleChange::EventArchived { .. }))
+            && let Some(ledger) = self.events.remove(event)
+        {
+            let held = ledger.bookings.values().filter(|(_, has)| *has == Has::Held).count();
+            if held > 0 {
+                let what = format!("it is archived and {held} bookings hold something");
+                self.findings.violation(what);
+            }
+            self.sold_before += ledger.sold();
+        }
     }
 
-    /// Units confirmed or claimed by now.
+    /// Units confirmed or claimed by now, those of archived events among them.
     pub(super) fn sold(&self) -> u64 {
-        let sold = |ledger: &Ledger| {
-            let bookings = ledger.bookings.values().filter(|(_, has)| *has == Has::Sold);
-            let confirmed: u64 = bookings.map(|(terms, _)| u64::from(terms.lines.units())).sum();
-            let claimed: i64 = ledger.pools.values().map(|pool| pool.claimed).sum();
-            confirmed + claimed.unsigned_abs()
-        };
-        self.events.values().map(sold).sum()
+        self.sold_before + self.events.values().map(Ledger::sold).sum::<u64>()
     }
 }
 
 impl Ledger {
+    fn sold(&self) -> u64 {
+        let bookings = self.bookings.values().filter(|(_, has)| *has == Has::Sold);
+        let confirmed: u64 = bookings.map(|(terms, _)| u64::from(terms.lines.units())).sum();
+        let claimed: i64 = self.pools.values().map(|pool| pool.claimed).sum();
+        confirmed + claimed.unsigned_abs()
+    }
+
     fn note(&mut self, change: &Change, findings: &mut Findings) {
         match change {
             Change::Setup(change) => match change {
@@ -160,6 +173,7 @@ impl Ledger {
                 | SaleChange::SalePaused
                 | SaleChange::SaleResumed
                 | SaleChange::SaleClosed
+                | SaleChange::EventArchived { .. }
                 | SaleChange::Resumed { .. } => {}
             },
             Change::Queue(change) => match change {

@@ -40,6 +40,12 @@ impl Events {
         self.iter().map(|event| event.id().clone()).collect()
     }
 
+    /// The ids of those that were not archived.
+    pub(super) fn live_ids(&self) -> Vec<EventId> {
+        let live = self.iter().filter(|event| event.archived_at().is_none());
+        live.map(|event| event.id().clone()).collect()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }

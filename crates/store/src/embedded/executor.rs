@@ -113,7 +113,7 @@ impl Executor {
         match ask {
             Ask::Command(event, command, slot) => slot.answer = self.execute(event, command),
             Ask::Query(event, query, slot) => slot.answer = self.query(event, query),
-            Ask::Events(slot) => slot.answer = self.answer(self.events.ids()),
+            Ask::Events(slot) => slot.answer = self.answer(self.events.live_ids()),
         }
     }
 

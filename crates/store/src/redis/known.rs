@@ -136,6 +136,11 @@ impl Known {
         lock(&self.events).contains_key(event)
     }
 
+    /// Keeps an event no longer: who asks for it again has it looked up again.
+    pub(super) fn let_go(&self, event: &EventId) {
+        lock(&self.events).remove(event);
+    }
+
     /// All of them.
     pub(super) fn all(&self) -> Vec<Arc<KnownEvent>> {
         lock(&self.events).values().cloned().collect()

@@ -36,6 +36,10 @@ pub(super) const NUMBER_DIGITS: usize = 10;
 /// A hash, or a sorted set whose scores are whole numbers; as text, field by field.
 pub(super) type Texts = BTreeMap<String, String>;
 
+/// The phase in the meta hash of an event that was archived: the rules have no such phase, for then
+/// there is nothing that could be in one.
+pub(super) const ARCHIVED: &str = "archived";
+
 /// What each of an event's keys has in it, without the feed and the answers kept for a while.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layout {
@@ -79,6 +83,9 @@ impl Layout {
     /// # Panics
     /// If the event does not exist.
     pub(super) fn of(event: &Event) -> Self {
+        if let Some(at) = event.archived_at() {
+            return Self::archived(at);
+        }
         let rows: Vec<_> = event.snapshot().collect();
         let Some(SnapshotRow::Event(row)) = rows.first() else { panic!("the event exists") };
         let mut layout = Self::default();
@@ -96,7 +103,8 @@ impl Layout {
             | SnapshotRow::Session(_)
             | SnapshotRow::Claim(_)
             | SnapshotRow::Ban(_)
-            | SnapshotRow::Gone(_) => None,
+            | SnapshotRow::Gone(_)
+            | SnapshotRow::Archived(_) => None,
         });
         layout.put_meta(row, seen.min().unwrap_or(row.at).min(row.at));
         for Ladder { of, first_minor: _, later } in &row.prices {
@@ -116,6 +124,7 @@ impl Layout {
                 SnapshotRow::Place(row) => users.places(row),
                 SnapshotRow::Ban(_)
                 | SnapshotRow::Gone(_)
+                | SnapshotRow::Archived(_)
                 | SnapshotRow::Event(_)
                 | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
@@ -139,6 +148,7 @@ impl Layout {
                     layout.gone.insert(row.place.to_string(), row.until.to_string());
                 }
                 SnapshotRow::Event(_)
+                | SnapshotRow::Archived(_)
                 | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
@@ -157,6 +167,18 @@ impl Layout {
         let counts = Counts::of(&layout).expect("what was just written can be read");
         counts.put_into(&mut layout.meta);
         layout
+    }
+
+    /// What is left of an event that was archived then.
+    fn archived(at: Time) -> Self {
+        let texts = [("phase", ARCHIVED.to_owned()), ("at", at.to_string())];
+        let meta = texts.into_iter().map(|(field, text)| (field.to_owned(), text));
+        Self { meta: meta.collect(), ..Self::default() }
+    }
+
+    /// Whether the event was archived.
+    pub(super) fn is_archived(&self) -> bool {
+        self.meta.get("phase").is_some_and(|phase| phase == ARCHIVED)
     }
 
     fn put_meta(&mut self, row: &EventRow, opened_at: Time) {
@@ -320,7 +342,8 @@ impl Layout {
                 | SnapshotRow::Session(_)
                 | SnapshotRow::Claim(_)
                 | SnapshotRow::Ban(_)
-                | SnapshotRow::Gone(_) => None,
+                | SnapshotRow::Gone(_)
+                | SnapshotRow::Archived(_) => None,
             })
             .collect();
         let Ok(channels) = event.ask(at, ChannelsNow) else { return };
@@ -530,6 +553,10 @@ impl Layout {
             command.extend([field.clone(), text.clone()]);
         }
         let seq = head.seq.0.to_string();
+        if self.is_archived() {
+            command.extend(words(&["seq", &seq, "epoch", &head.epoch.to_string()]));
+            return command;
+        }
         // Nobody's list of entrants is of this line.
         let line_version = (head.epoch * 1_000_000_000 + head.seq.0).to_string();
         command.extend(words(&["seq", &seq, "epoch", &head.epoch.to_string()]));

@@ -195,6 +195,7 @@ async fn execute(
         | Command::Pause
         | Command::Resume
         | Command::Close
+        | Command::Archive { .. }
         | Command::Join { .. }
         | Command::Leave { .. }
         | Command::See { .. }
@@ -224,6 +225,12 @@ async fn execute(
         // Whoever is told of the event finds it in the list; if this node dies before, the one that
         // archives it sees to that.
         node.list_event(event, at).await?;
+    }
+    if matches!(command, Command::Archive { .. }) && reply.is_ok() {
+        // A tick does the rest. It is asked for here: whoever archived the decision may have heard of
+        // it first, and nobody sweeps what is not listed.
+        node.unlist_event(event).await?;
+        node.wakes().wake(event);
     }
     reply.map(|value| Answer { at, value })
 }

@@ -299,6 +299,29 @@ impl Node {
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
+    /// Takes an event that was archived out of the list of all events.
+    pub(super) async fn unlist_event(&self, event: &EventId) -> Result<(), ClientError> {
+        let mut command = redis::cmd("ZREM");
+        command.arg(keys::EVENTS).arg(event.as_str());
+        self.client.command(&command).await.map(drop)
+    }
+
+    /// What is left of an event that was archived, apart from the hash that says so, goes: its
+    /// stream once all of it is archived, its line in the list, and what this node knows of it.
+    pub(super) async fn clear_away(&self, event: &EventId) -> Result<(), Failure> {
+        let known = self.known(event).await?;
+        let head = known.head();
+        if head > known.archived() {
+            self.settle(event, head).await?;
+        }
+        let mut command = redis::cmd("UNLINK");
+        command.arg(known.keys.feed());
+        self.client.command(&command).await?;
+        self.unlist_event(event).await?;
+        self.known.let_go(event);
+        Ok(())
+    }
+
     /// Puts an event into the list of all events.
     pub(super) async fn list_event(&self, event: &EventId, at: Time) -> Result<(), ClientError> {
         let mut command = redis::cmd("ZADD");

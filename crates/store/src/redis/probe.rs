@@ -125,7 +125,9 @@ impl Probe {
                 let body: serde_json::Value = wire::read_json(&reply)?;
                 Ok(body["ticked"]["next"].as_i64().map(Time))
             }
-            Outcome::No { refusal: Refusal::EventNotFound, .. } => Ok(None),
+            Outcome::No {
+                refusal: Refusal::EventNotFound | Refusal::EventArchived { .. }, ..
+            } => Ok(None),
             other @ (Outcome::No { .. }
             | Outcome::Lost
             | Outcome::Away { .. }

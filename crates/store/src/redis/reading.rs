@@ -2,7 +2,7 @@
 
 use super::client::{Client, ClientError};
 use super::keys::EventKeys;
-use super::layout::{Layout, Texts};
+use super::layout::{ARCHIVED, Layout, Texts};
 
 impl Layout {
     /// What is in Redis, all of one moment; `None` if the event is not there.
@@ -85,7 +85,9 @@ impl Layout {
         let scored = |line: Vec<(String, i64)>| {
             line.into_iter().map(|(member, score)| (member, score.to_string())).collect()
         };
-        Ok(meta.contains_key("settings").then(|| Self {
+        let is_there = meta.contains_key("settings")
+            || meta.get("phase").is_some_and(|phase| phase == ARCHIVED);
+        Ok(is_there.then(|| Self {
             meta,
             pools,
             blocked,

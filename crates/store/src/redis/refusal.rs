@@ -30,12 +30,13 @@ mod tests {
             "longest": 2, "category": "stalls", "section": "left",
             "channel": "fans", "quota": 5, "taken": 2,
             "ticket_type": "child", "of": {"pool": "ga"}, "min": 1, "max": 4, "asked": 9, "by": "card",
+            "archived_at": 8, "waiting": 1, "inside": 2,
         })
     }
 
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
-        assert_eq!(Refusal::KINDS.len(), 64);
+        assert_eq!(Refusal::KINDS.len(), 66);
         for kind in Refusal::KINDS {
             let refusal = read(&everything(kind.code).to_string()).expect(kind.code);
             assert_eq!(refusal.facts(), *kind);

@@ -14,8 +14,8 @@ use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
 use onrush_core::ids::{PlaceId, SeatId, UserId};
 use onrush_core::payers::NamedPayers;
 use onrush_core::snapshot::{
-    Entrants, EventRow, GoneRow, HoldRow, PlaceRow, PoolRow, Revealed, SeatRow, SessionRow,
-    SessionState, SnapshotRow,
+    ArchivedRow, Entrants, EventRow, GoneRow, HoldRow, PlaceRow, PoolRow, Revealed, SeatRow,
+    SessionRow, SessionState, SnapshotRow,
 };
 use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::view::{BanView, ClaimState, ClaimView};
@@ -65,6 +65,10 @@ impl Layout {
     /// # Errors
     /// What cannot be read, as a sentence.
     pub(super) fn rows(&self, seats: &SeatSpecs) -> Result<Vec<SnapshotRow>, String> {
+        if self.is_archived() {
+            let at = self.meta.get("at").map(String::as_str).unwrap_or_default();
+            return Ok(vec![SnapshotRow::Archived(ArchivedRow { at: time(at, "at")? })]);
+        }
         let event = self.event_row()?;
         let opened = event.opened;
         self.check_segments()?;

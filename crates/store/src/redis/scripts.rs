@@ -93,6 +93,7 @@ scripts! {
     PAUSE = "engine/pause";
     RESUME = "engine/resume";
     CLOSE = "engine/close";
+    ARCHIVE = "engine/archive";
     // What visitors ask for.
     JOIN = "engine/join";
     LEAVE = "engine/leave";

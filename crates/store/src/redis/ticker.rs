@@ -11,8 +11,8 @@ use super::node::Node;
 use super::scripts;
 use super::wire::{self, Call, ListOfEntrants, Outcome};
 use crate::engine::Failure;
-use onrush_core::Time;
 use onrush_core::ids::{EventId, UserId};
+use onrush_core::{Refusal, Time};
 use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -219,6 +219,13 @@ pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
             let node = Arc::clone(&node);
             looks.spawn(async move {
                 let ticked = node.tick(&event, AT_ONCE).await;
+                if let Err(Failure::Refused(Refusal::EventArchived { archived_at })) = &ticked
+                    && let Err(failure) = node.clear_away(&event).await
+                {
+                    tracing::warn!(%event, %failure, "what is left of an archived event goes later");
+                    // What is listed is looked at again.
+                    drop(node.list_event(&event, *archived_at).await);
+                }
                 (event, ticked)
             });
         }

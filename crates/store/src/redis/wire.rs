@@ -160,6 +160,7 @@ pub(super) fn call(command: &Command) -> Call {
         Command::Pause => Call::new(&scripts::PAUSE, Vec::new()),
         Command::Resume => Call::new(&scripts::RESUME, Vec::new()),
         Command::Close => Call::new(&scripts::CLOSE, Vec::new()),
+        Command::Archive { reason } => Call::new(&scripts::ARCHIVE, vec![json(reason)]),
 
         Command::Join { place, user } => Call::new(&scripts::JOIN, vec![text(place), text(user)]),
         Command::Leave { place, user } => Call::new(&scripts::LEAVE, vec![text(place), text(user)]),

@@ -2,6 +2,7 @@
 
 mod best;
 mod claims;
+mod ending;
 mod money;
 mod stock;
 mod types;
@@ -133,6 +134,10 @@ pub(crate) fn sequence(recipe: &Recipe) -> Vec<Op> {
     let mut after_the_end = 0;
     while commands(&generator.ops) < recipe.commands && after_the_end < 60 {
         after_the_end += usize::from(generator.is_over());
+        if after_the_end == 30 && wanted(Group::Phase) {
+            after_the_end += 1;
+            generator.end_for_good();
+        }
         let group = generator.random.weighted(&weights);
         generator.step(group);
     }
@@ -159,7 +164,8 @@ impl Generator {
 
     /// Whether the sale is over: little can happen then.
     fn is_over(&self) -> bool {
-        self.view().is_some_and(|view| view.phase == Phase::Closed)
+        let is_closed = self.view().is_some_and(|view| view.phase == Phase::Closed);
+        is_closed || self.truth.event.archived_at().is_some()
     }
 
     fn view(&self) -> Option<Box<EventView>> {
@@ -270,6 +276,7 @@ impl Generator {
                 SnapshotRow::Claim(row) => known.claims.push(row),
                 SnapshotRow::Ban(ban) => known.banned.push(ban.user),
                 SnapshotRow::Gone(_)
+                | SnapshotRow::Archived(_)
                 | SnapshotRow::Event(_)
                 | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
@@ -400,6 +407,10 @@ impl Generator {
                 self.ask(Command::OpenSale { seed, public_value });
             }
             5 | 6 => self.ask(Command::Pause),
+            9 if self.random.percent(20) => {
+                let reason = self.reason();
+                self.ask(Command::Archive { reason });
+            }
             // The end of a sale is the end of most that is interesting.
             7 if self.random.percent(15) => self.ask(Command::Close),
             _ => self.ask(Command::Resume),

@@ -207,6 +207,7 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
         SnapshotRow::Claim(row) => row.user.clone(),
         SnapshotRow::Ban(ban) => Some(ban.user.clone()),
         SnapshotRow::Gone(_)
+        | SnapshotRow::Archived(_)
         | SnapshotRow::Event(_)
         | SnapshotRow::Channel(_)
         | SnapshotRow::Pool(_)
@@ -254,6 +255,7 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
                 queries.push(BansAfter { after: Some(ban.user.clone()), at_most: 2 }.into());
             }
             SnapshotRow::Gone(_)
+            | SnapshotRow::Archived(_)
             | SnapshotRow::Event(_)
             | SnapshotRow::Channel(_)
             | SnapshotRow::Pool(_)

@@ -111,6 +111,7 @@ pub(crate) fn changes() -> Vec<Change> {
         SaleChange::SalePaused.into(),
         SaleChange::SaleResumed.into(),
         SaleChange::SaleClosed.into(),
+        SaleChange::EventArchived { reason: reason() }.into(),
         QueueChange::PlaceTaken { place, user: user(), number: 1 }.into(),
         QueueChange::PlaceSeen { place, user: user() }.into(),
         QueueChange::PlaceLeft { place, user: user(), how: LeftHow::Left }.into(),

@@ -1,5 +1,6 @@
 //! The embedded engine from outside: what it promises, and what it does when things go wrong.
 
+mod archive;
 mod audit;
 mod changes;
 mod clocks;

@@ -1,5 +1,6 @@
 //! The engine on Redis from outside: what it promises on a real server, with one node and with several.
 
+mod archived;
 mod archiving;
 mod audit;
 mod cluster;

@@ -4,6 +4,7 @@ use super::find::event_of_booking;
 use super::keeper::Owner;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Ids, Operator};
+use crate::http::events::read::is_archived;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::IdText;
@@ -147,8 +148,11 @@ pub async fn erase_buyer(
     let event = event_of_booking(&booking)?;
     match owner.find(&event, &booking).await {
         Ok(_) => {}
-        // The engine forgets what ended long ago; the ledger knows whose it was, and who paid.
-        Err(problem) if problem.code() == Refusal::ReservationNotFound.code() => {
+        // The engine forgets what ended long ago, and events that were archived; the ledger knows
+        // whose it was, and who paid.
+        Err(problem)
+            if problem.code() == Refusal::ReservationNotFound.code() || is_archived(&problem) =>
+        {
             let known = ledger.booking(&booking).await?;
             if known.is_none_or(|known| known.user != owner.user) {
                 return Err(problem);
@@ -179,7 +183,7 @@ pub struct Whose {
 #[derive(Serialize, ToSchema)]
 pub struct Erased {
     /// For how many bookings.
-    erased: u64,
+    pub(in crate::http) erased: u64,
 }
 
 /// Forgets who people are: name, mail address and language. The bookings stay; no mail is sent for

@@ -105,6 +105,7 @@ pub async fn bookings(
 ) -> Result<Response, Problem> {
     let BookingsQuery { event, mut after, limit } = query;
     let limit = page_size(limit)?;
+    let is_list = event.is_none();
     let mut events = match event {
         Some(event) => vec![event],
         None => sale.engine.events().await?.value,
@@ -126,11 +127,13 @@ pub async fn bookings(
             after: after.take(),
             limit: u32::try_from(wanted).unwrap_or(u32::MAX),
         };
-        let answer =
-            sale.engine.ask(event.clone(), page).await.map_err(|failure| match failure {
-                Failure::Refused(Refusal::ReservationNotFound) => no_such_page(),
-                other => other.into(),
-            })?;
+        let answer = match sale.engine.ask(event.clone(), page).await {
+            Ok(answer) => answer,
+            Err(Failure::Refused(Refusal::ReservationNotFound)) => return Err(no_such_page()),
+            // It was archived since the list was read.
+            Err(Failure::Refused(Refusal::EventArchived { .. })) if is_list => continue,
+            Err(failure) => return Err(failure.into()),
+        };
         found.extend(answer.value.into_iter().map(|view| (event, view)));
     }
     let more = found.len() > limit;

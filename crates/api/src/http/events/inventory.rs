@@ -1,5 +1,6 @@
 //! All stock, and the organiser's own count of it.
 
+use super::read::is_archived;
 use super::shapes::stock::{CategoryBody, EventStock, InventoryStatus, PoolStock};
 use crate::http::body::json;
 use crate::http::caller::{Operator, Strict};
@@ -46,7 +47,7 @@ pub async fn inventory_status(
     _: Operator,
     Strict(query): Strict<InventoryQuery>,
 ) -> Result<Response, Problem> {
-    let only = query.event.clone();
+    let (only, is_list) = (query.event.clone(), query.event.is_none());
     let ids = match query.event {
         Some(event) => vec![event],
         None => sale.engine.events().await?.value,
@@ -57,7 +58,11 @@ pub async fn inventory_status(
     };
     let mut events = Vec::with_capacity(ids.len());
     for event in ids {
-        let (at, view) = sale.view_event(&event).await?;
+        let (at, view) = match sale.view_event(&event).await {
+            Ok(found) => found,
+            Err(problem) if is_list && is_archived(&problem) => continue,
+            Err(problem) => return Err(problem),
+        };
         let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
         let (rows, others) = wanted.into_iter().partition(|row| row.event == event);
         wanted = others;

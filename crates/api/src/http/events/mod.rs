@@ -1,5 +1,6 @@
 //! Events: what is on sale, on which terms, and how much of it is left.
 
+pub mod archive;
 pub mod availability;
 pub mod block;
 pub mod defaults;
@@ -40,6 +41,8 @@ pub fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(phases::pause_sale))
         .routes(routes!(phases::resume_sale))
         .routes(routes!(phases::close_sale))
+        .routes(routes!(archive::archive_event))
+        .routes(routes!(archive::erase_archived))
         .routes(routes!(pools::add_pool))
         .routes(routes!(pools::adjust_capacity))
         .routes(routes!(pools::pool_history))

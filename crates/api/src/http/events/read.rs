@@ -11,8 +11,8 @@ use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_core::Command;
 use onrush_core::ids::EventId;
+use onrush_core::{Command, Refusal, Time};
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
@@ -51,11 +51,19 @@ pub async fn events(
     ids.truncate(limit);
     let mut events = Vec::with_capacity(ids.len());
     for id in &ids {
-        let (at, view) = sale.view_event(id).await?;
-        events.push(EventBody::new(at, view));
+        match sale.view_event(id).await {
+            Ok((at, view)) => events.push(EventBody::new(at, view)),
+            Err(problem) if is_archived(&problem) => {}
+            Err(problem) => return Err(problem),
+        }
     }
     let next = if more { ids.pop() } else { None };
     Ok(json(StatusCode::OK, &Events { events, next }))
+}
+
+/// Whether a listed event was archived meanwhile.
+pub(in crate::http) fn is_archived(problem: &Problem) -> bool {
+    problem.code() == Refusal::EventArchived { archived_at: Time::MIN }.code()
 }
 
 /// One event.

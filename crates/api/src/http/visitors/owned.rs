@@ -42,6 +42,7 @@ async fn ask<Q: Question>(
 ) -> Result<Option<Q::Answer>, Problem> {
     let missing = [
         Refusal::EventNotFound.code(),
+        Refusal::EventArchived { archived_at: Time::MIN }.code(),
         Refusal::PlaceNotFound.code(),
         Refusal::ClaimNotFound.code(),
     ];

@@ -97,3 +97,21 @@ async fn what_was_bought_is_known_after_its_buyer_was_erased() {
     assert!(books.saga_record(&booking_id("gala.1")).await.expect("read").is_some());
     assert!(books.booking(&booking_id("gala.1")).await.expect("read").is_some());
 }
+
+#[tokio::test]
+async fn event_is_erased_for_everybody_who_bought_and_no_other_event() {
+    let Some(books) = Books::new().await else { return };
+    let other = Booking { event: "other".parse().expect("an id"), ..booking("other.1", 5) };
+    let held = |booking| Fact::Held { booking: Box::new(booking), saga: None };
+    books.project(page(1, vec![held(booking("gala.1", 5)), held(other)])).await.expect("written");
+    for id in ["gala.1", "other.1"] {
+        books.set_buyer(&booking_id(id), buyer("X", "x@example.org")).await.expect("kept");
+    }
+    let paid = Transition { buyer: Some(buyer("Ann", "ann@x.org")), ..to(saga("gala.2", 5)) };
+    books.advance(paid).await.expect("written");
+    let whose = BuyerOf::Event("gala".parse().expect("an id"));
+    assert_eq!(books.erase_buyer(whose.clone()).await, Ok(2));
+    assert_eq!(books.erase_buyer(whose).await, Ok(0));
+    assert_eq!(known(&books, &["gala.1", "gala.2", "other.1"]).await, [false, false, true]);
+    assert_eq!(books.link_generation(&booking_id("gala.1")).await, Ok(1), "its link is withdrawn");
+}

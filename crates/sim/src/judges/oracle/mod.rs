@@ -46,6 +46,8 @@ type Answer = Result<Reply, Refusal>;
 #[derive(Debug, Default)]
 pub struct Oracle {
     settings: Option<Settings>,
+    /// When it was archived.
+    archived: Option<Time>,
     phase: Option<Phase>,
     /// Whether places lapse: since the opening, or since the end of a sale that never opened.
     opened: bool,
@@ -94,7 +96,7 @@ impl Oracle {
             return self.create(settings);
         }
         if self.settings.is_none() {
-            return Err(Refusal::EventNotFound);
+            return Err(self.nothing_there());
         }
         match command {
             Command::CreateEvent { .. } => Err(Refusal::EventExists),
@@ -125,6 +127,7 @@ impl Oracle {
             Command::Pause => self.pause(at),
             Command::Resume => self.resume(at),
             Command::Close => self.close(at),
+            Command::Archive { reason } => self.archive(at, reason),
             Command::Join { place, user } => self.join(at, *place, user),
             Command::Leave { place, user } => self.leave(at, *place, user),
             Command::See { place, user } => self.see(at, *place, user),

@@ -48,6 +48,9 @@ impl Oracle {
         if self.settings.is_some() {
             return Err(Refusal::EventExists);
         }
+        if self.archived.is_some() {
+            return Err(self.nothing_there());
+        }
         if let Some(wrong) = wrong_setting(settings) {
             return Err(invalid(Some(&wrong)));
         }
@@ -389,6 +392,30 @@ impl Oracle {
             self.revealed = Some((None, None));
         }
         self.change(SaleChange::SaleClosed);
+        Self::done()
+    }
+
+    /// Why an event without settings refuses everything.
+    pub(super) fn nothing_there(&self) -> Refusal {
+        self.archived
+            .map_or(Refusal::EventNotFound, |archived_at| Refusal::EventArchived { archived_at })
+    }
+
+    /// Nobody waits, is in the room or holds anything: then nothing is kept but that it was archived.
+    pub(super) fn archive(&mut self, at: Time, reason: &Reason) -> Answer {
+        check_reason(&reason.by, &reason.why)?;
+        if self.phase() != Phase::Closed {
+            return Err(Refusal::OtherStepFirst { why: "".into() });
+        }
+        let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
+        let (waiting, inside) = (count(self.line.len()), count(self.inside.len()));
+        let held = self.live.iter().map(|id| u64::from(self.bookings[id].terms.lines.units()));
+        let held = held.sum();
+        if waiting > 0 || inside > 0 || held > 0 {
+            return Err(Refusal::EventInUse { waiting, inside, held });
+        }
+        *self = Self { archived: Some(at), now: at, ..Self::default() };
+        self.change(SaleChange::EventArchived { reason: reason.clone() });
         Self::done()
     }
 }

@@ -20,7 +20,7 @@ use onrush_core::{Refusal, Time};
 impl Oracle {
     pub(super) fn view(&self, at: Time, query: &Query) -> Result<View, Refusal> {
         if self.settings.is_none() {
-            return Err(Refusal::EventNotFound);
+            return Err(self.nothing_there());
         }
         match query {
             Query::Event(EventNow) => Ok(View::Event(Box::new(self.event_view(at)))),

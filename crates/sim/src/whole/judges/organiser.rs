@@ -103,6 +103,7 @@ fn done(change: &Change) -> Option<(What, String)> {
             SaleChange::PrequeueOpened
             | SaleChange::SaleOpened { .. }
             | SaleChange::SaleClosed
+            | SaleChange::EventArchived { .. }
             | SaleChange::Resumed { .. } => return None,
         },
         Change::Visitor(change) => match change {

@@ -1,0 +1,104 @@
+//! Archiving an event, one fact a test.
+
+use crate::stage::{Stage, confirm, hold_ga, join, leave, reason, settings};
+use onrush_core::question::{EventNow, Query};
+use onrush_core::settings::RoomSettings;
+use onrush_core::snapshot::{ArchivedRow, SnapshotRow};
+use onrush_core::spec::Reason;
+use onrush_core::{Command, Refusal};
+
+fn archive() -> Command {
+    Command::Archive { reason: reason() }
+}
+
+fn create() -> Command {
+    Command::CreateEvent { settings: Box::new(settings()) }
+}
+
+#[test]
+fn only_a_closed_event_is_archived_and_only_with_a_reason() {
+    let mut stage = Stage::flash();
+    stage.refused(archive(), "OTHER_STEP_FIRST");
+    stage.ok(Command::Pause);
+    stage.refused(archive(), "OTHER_STEP_FIRST");
+    stage.ok(Command::Close);
+    let nobody = Reason { by: "".into(), why: "over".into() };
+    stage.refused(Command::Archive { reason: nobody }, "INVALID_SETTINGS");
+    stage.ok(archive());
+    stage.check_recovery();
+}
+
+#[test]
+fn nobody_is_left_out_who_waits_is_inside_or_holds() {
+    let room = RoomSettings { capacity: 1, ..RoomSettings::default() };
+    let mut stage = Stage::with_room(room);
+    stage.ok(join(1, "ann"));
+    stage.ok(join(2, "bob"));
+    stage.tick();
+    stage.ok(crate::stage::arrive(1, "ann"));
+    stage.ok(hold_ga("b1", "ann", 3));
+    stage.ok(Command::Close);
+    let in_use = |stage: &mut Stage, waiting, inside, held| {
+        assert_eq!(stage.run(archive()), Err(Refusal::EventInUse { waiting, inside, held }));
+    };
+    in_use(&mut stage, 1, 1, 3);
+    stage.ok(leave(2, "bob"));
+    in_use(&mut stage, 0, 1, 3);
+    stage.ok(confirm("b1", "ann", None));
+    stage.ok(archive());
+    stage.check_recovery();
+}
+
+#[test]
+fn a_hold_that_a_payment_runs_for_keeps_the_event() {
+    let mut stage = Stage::created(onrush_core::settings::Settings { room: None, ..settings() });
+    stage.stock_up(100);
+    stage.ok(Command::OpenSale { seed: None, public_value: None });
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.ok(crate::stage::begin("b1", "ann", "p1"));
+    stage.ok(Command::Close);
+    stage.refused(archive(), "EVENT_IN_USE");
+    stage.ok(confirm("b1", "ann", Some("p1")));
+    stage.ok(archive());
+    stage.check_recovery();
+}
+
+#[test]
+fn nothing_is_kept_of_an_archived_event_but_that_and_when() {
+    let mut stage = Stage::flash();
+    stage.ok(hold_ga("b1", "ann", 2));
+    stage.ok(confirm("b1", "ann", None));
+    stage.ok(Command::Close);
+    stage.ok(archive());
+    let at = stage.now;
+    let rows: Vec<_> = stage.event.snapshot().collect();
+    assert_eq!(rows, [SnapshotRow::Archived(ArchivedRow { at })]);
+    assert_eq!(stage.event.archived_at(), Some(at));
+    assert_eq!(stage.event.next_deadline(), None, "nothing is ever due again");
+    stage.pass_ms(400 * 86_400_000);
+    let gone = Refusal::EventArchived { archived_at: at };
+    for command in [
+        archive(),
+        create(),
+        Command::Tick,
+        Command::Recover { gap_ms: 1 },
+        Command::OpenSale { seed: None, public_value: None },
+        hold_ga("b2", "ann", 1),
+        confirm("b1", "ann", None),
+    ] {
+        assert_eq!(stage.run(command.clone()), Err(gone.clone()), "{command:?}");
+    }
+    assert_eq!(stage.event.query(stage.now, &Query::from(EventNow)), Err(gone));
+    stage.check_recovery();
+}
+
+#[test]
+fn a_restored_row_must_be_the_only_one() {
+    let mut stage = Stage::flash();
+    let mut rows: Vec<_> = stage.event.snapshot().collect();
+    stage.ok(Command::Close);
+    stage.ok(archive());
+    rows.extend(stage.event.snapshot());
+    let id = stage.event.id().clone();
+    assert!(onrush_core::Event::restore(id, rows).is_err(), "an event is there, or archived");
+}

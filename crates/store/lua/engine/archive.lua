@@ -1,0 +1,42 @@
+-- Frees everything that is kept of a closed event, for good: a small meta hash is left, and every
+-- script answers from it that the event was archived. The stream goes once the archive has it
+-- (archiver.rs), and the answers kept for a while by themselves.
+--
+-- Args      1 who and why, as JSON
+-- Reply     done
+-- Refusals  EVENT_NOT_FOUND EVENT_ARCHIVED INVALID_SETTINGS (the node's) OTHER_STEP_FIRST EVENT_IN_USE
+-- Changes   event_archived
+--#include change
+
+-- What stays in meta: the rest is the event's, or is counted no more.
+local KEPT = { seq = 1, at = 1, epoch = 1, phase = 1, clock = 1, alive_ms = 1 }
+
+local out = open_once{}
+if out then return out end
+
+if M.phase ~= 'closed' then return no_why('OTHER_STEP_FIRST', 'close the sale first') end
+local waiting = redis.call('ZCARD', K.queue) + redis.call('ZCARD', K.parked)
+local inside, held = redis.call('HLEN', K.sessions), 0
+for _, text in ipairs(redis.call('HVALS', K.pools)) do
+  held = held + read_pool('', text).held
+end
+for _, text in ipairs(redis.call('HVALS', K.categories)) do
+  held = held + read_category('', text).H
+end
+if waiting > 0 or inside > 0 or held > 0 then
+  return no('EVENT_IN_USE',
+    '"waiting":' .. int(waiting) .. ',"inside":' .. int(inside) .. ',"held":' .. int(held))
+end
+
+for _, field in ipairs(redis.call('HKEYS', K.meta)) do
+  if not KEPT[field] then put_meta(field, nil) end
+end
+put_meta('phase', 'archived')
+change('{"event_archived":{"reason":' .. A(1) .. '}}')
+local reply = commit(DONE)
+for part, key in pairs(K) do
+  if part ~= 'meta' and part ~= 'feed' and part ~= 'recent0' and part ~= 'recent1' then
+    redis.call('UNLINK', key)
+  end
+end
+return reply
