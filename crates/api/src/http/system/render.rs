@@ -82,12 +82,12 @@ fn gateway(sheet: &mut Sheet, sagas: &Sagas) {
             ("key_refused", key_refused),
             ("unreachable", unreachable),
         ];
-        let of_outcome = |outcome: &str| vec![of(), one("outcome", outcome)].concat();
+        let of_outcome = |outcome: &str| [of(), one("outcome", outcome)].concat();
         let row = |(outcome, count): (&str, &AtomicU64)| {
             (of_outcome(outcome), count.load(Ordering::Relaxed))
         };
         calls = outcomes.map(row).into();
-        let of_call = |call: &str| vec![of(), one("call", call)].concat();
+        let of_call = |call: &str| [of(), one("call", call)].concat();
         took = health.took().map(|(call, took)| (of_call(call), took)).collect();
     }
     sheet.gauge("gateway_up", "Whether the payment gateway answers and knows our key", up);
@@ -232,7 +232,7 @@ async fn events(sheet: &mut Sheet, groups: &Groups) {
                 ("sold", view.units.sold),
                 ("blocked", view.units.blocked),
             ] {
-                units.push((vec![of(), one("status", status)].concat(), count.into()));
+                units.push(([of(), one("status", status)].concat(), count.into()));
             }
         }
     }
