@@ -43,6 +43,7 @@ mod seat_maps;
 mod sessions;
 mod shapes;
 mod shop;
+mod signed_out;
 mod steps;
 mod stopping;
 mod strangers;

@@ -3,6 +3,7 @@
 pub mod cookie;
 pub mod live;
 pub mod sign_in;
+pub mod streams;
 
 use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;
