@@ -16,6 +16,10 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V10__receipts.sql"),
     include_str!("../../migrations/sqlite/V11__capture.sql"),
     include_str!("../../migrations/sqlite/V12__keys.sql"),
+    // 13 and 14 are others'.
+    "",
+    "",
+    include_str!("../../migrations/sqlite/V15__retention.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.
