@@ -96,7 +96,8 @@ pub(super) async fn render(groups: &Groups, traffic: &Traffic) -> String {
     counter(&mut registry, "positions", "Positions asked for", positions);
     counter(&mut registry, "guests", "Guest tokens made", guests);
 
-    let Counts { begun, captured, failed, refunded, stuck, at_desk } = groups.sagas.counts();
+    let Counts { begun, captured, failed, refunded, stuck, at_desk, erased } =
+        groups.sagas.counts();
     counter(&mut registry, "payments_begun", "Payments begun", begun);
     counter(&mut registry, "payments_captured", "Payments from which money was taken", captured);
     counter(&mut registry, "payments_failed", "Payments that ended without money", failed);
@@ -104,6 +105,8 @@ pub(super) async fn render(groups: &Groups, traffic: &Traffic) -> String {
     counter(&mut registry, "sagas_stuck", "Sagas that came to wait for an operator", stuck);
     let desk = "Refunds, disputes and second payments that the gateway's own desk made";
     counter(&mut registry, "desk_entries", desk, at_desk);
+    let gone = "Bookings whose buyers were erased because their events were long over";
+    counter(&mut registry, "buyers_erased", gone, erased);
     if let Some(health) = groups.sagas.health() {
         gateway(&mut registry, health);
     }
