@@ -20,6 +20,7 @@ mod explaining;
 mod headers;
 mod holding;
 mod joining;
+mod kept;
 mod limits;
 mod links;
 mod money_admin;
