@@ -41,10 +41,7 @@ async function pay(name: string, email: string): Promise<string> {
 
 /** The text of a file that a click on a link, or on a button, downloads. */
 async function download(page: Page, name: string, role: "link" | "button" = "link"): Promise<string> {
-  const [file] = await Promise.all([
-    page.waitForEvent("download"),
-    page.getByRole(role, { name }).click(),
-  ]);
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole(role, { name }).click()]);
   let text = "";
   for await (const part of await file.createReadStream()) text += part;
   return text;

@@ -9,7 +9,7 @@ export async function keptAbout({ booking, buyer }: LedgerBooking): Promise<Kept
   const ask = (body: object) =>
     askAsOrganiser<KeptData>(path`/admin/buyers/export`, { method: "POST", body });
   const { next, ...all } = await ask(whose);
-  for (let after = next; after; ) {
+  for (let after = next; after;) {
     const more = await ask({ ...whose, after });
     all.bookings.push(...more.bookings);
     all.users = [...new Set([...all.users, ...more.users])];
