@@ -80,7 +80,7 @@ pub struct Callers {
     /// Sessions of browsers whose user signed in with one of these keys.
     pub sessions: Sessions,
     /// Streams that end with a session.
-    pub session_streams: SessionStreams,
+    pub session_streams: Arc<SessionStreams>,
     /// What remembers which sessions live, and what was done with keys.
     pub ledger: Arc<dyn Ledger>,
     /// Links of bookings.
@@ -249,7 +249,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
         keys: keyring,
         sessions,
-        session_streams: SessionStreams::default(),
+        session_streams: Arc::default(),
         ledger: ledger.clone(),
         links,
         carry_codes: CarryCodes::new(&token_key),

@@ -9,7 +9,7 @@ use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId};
 use rusqlite::params;
 
-fn id<'a>(after: Option<&'a EventId>) -> &'a str {
+fn id(after: Option<&EventId>) -> &str {
     after.map_or("", EventId::as_str)
 }
 

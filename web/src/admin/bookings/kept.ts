@@ -3,7 +3,7 @@ import { path } from "../../api/client";
 import { askAsOrganiser } from "../../api/organiser";
 import type { KeptData, LedgerBooking } from "../../api/schema";
 
-/** Everything about whoever bought, found by their mail address where it is known: one document, however many there are of. */
+/** Everything about whoever bought, found by their mail address where it is known, as one document. */
 export async function keptAbout({ booking, buyer }: LedgerBooking): Promise<KeptData> {
   const whose = buyer ? { email: buyer.email } : { booking };
   const ask = (body: object) =>

@@ -1,13 +1,13 @@
 //! What is kept about a person, as one document: for whoever asks what that is.
 
-use super::buyer::{BuyerBody, MAX_EMAIL_BYTES};
+use super::buyer::{BuyerBody, whose};
 use super::shapes::LedgerBooking;
 use crate::history::person::Trace;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Operator;
 use crate::http::openapi::WriteProblems;
 use crate::http::payments::desk::DeskEntryBody;
-use crate::http::problem::{Code, Problem};
+use crate::http::problem::Problem;
 use crate::http::receipts::shapes::ReceiptBody;
 use crate::http::sagas::shapes::SagaFile;
 use crate::http::state::{Sale, Units};
@@ -17,7 +17,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
-use onrush_ledger::booking::BuyerOf;
 use onrush_ledger::delivery::Message;
 use onrush_ledger::desk::DeskFilter;
 use onrush_ledger::receipt::ReceiptFilter;
@@ -168,28 +167,6 @@ pub async fn export_buyers(
     let users = users.into_iter().collect();
     let kept = KeptData { at: sale.clock.now(), users, bookings, traces, next };
     Ok(json(StatusCode::OK, &kept))
-}
-
-/// Whose data a body is about.
-///
-/// # Errors
-/// `INVALID_BODY` unless it names exactly one.
-pub(super) fn whose(
-    booking: Option<BookingId>,
-    user: Option<UserId>,
-    email: Option<String>,
-) -> Result<BuyerOf, Problem> {
-    match (booking, user, email) {
-        (Some(booking), None, None) => Ok(BuyerOf::Booking(booking)),
-        (None, Some(user), None) => Ok(BuyerOf::User(user)),
-        (None, None, Some(email)) if (1..=MAX_EMAIL_BYTES).contains(&email.len()) => {
-            Ok(BuyerOf::Email(email))
-        }
-        _ => {
-            let why = "send exactly one of booking, user and email (1 to 254 bytes)";
-            Err(Problem::new(Code::InvalidBody, why))
-        }
-    }
 }
 
 /// What is kept about one booking, and whose it is.

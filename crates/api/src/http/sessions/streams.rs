@@ -3,7 +3,6 @@
 //!
 //! An open stream does not count as using the session: nobody may sit in front of it.
 
-use crate::http::state::Callers;
 use onrush_base::auth::session::Session;
 use onrush_ledger::session::BrowserSession;
 use std::collections::{BTreeMap, HashMap};
@@ -11,15 +10,7 @@ use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
-use tokio::time::Instant;
-
-/// How often the ledger is asked which sessions live, while there are streams: another node may end
-/// one, and so does time.
-const EVERY: Duration = Duration::from_secs(1);
-/// For how long streams go on while the ledger does not say which sessions live.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The streams of this node that were opened by sessions.
 #[derive(Default)]
@@ -51,11 +42,47 @@ impl SessionStreams {
     pub fn look(&self) {
         self.bell.notify_one();
     }
+
+    /// Waits until the ledger is to be asked at once.
+    pub(super) async fn asked(&self) {
+        self.bell.notified().await;
+    }
+
+    /// Adds a stream of a session; also says whether somebody has to begin to watch.
+    pub(super) fn add(self: &Arc<Self>, session: &Session) -> (WhileSignedIn, bool) {
+        let (end, ended) = oneshot::channel();
+        let mut open = self.open();
+        open.last += 1;
+        let (number, name) = (open.last, session.key.name.clone());
+        open.streams.insert(number, Stream { session: session.public_id(), name, _end: end });
+        let begins = !std::mem::replace(&mut open.is_watched, true);
+        drop(open);
+        // It may have ended between the look at the request and now.
+        self.look();
+        (WhileSignedIn { streams: self.clone(), number, ended }, begins)
+    }
+
+    /// The number of the latest stream, if any is open; else nobody watches from now on.
+    pub(super) fn latest(&self) -> Option<u64> {
+        let mut open = self.open();
+        open.is_watched = !open.streams.is_empty();
+        open.is_watched.then_some(open.last)
+    }
+
+    /// Ends streams whose sessions do not live, of those that were open when the ledger was asked:
+    /// the session of a later one may not be in the answer yet.
+    pub(super) fn end_but(&self, live: &[BrowserSession], last: u64) {
+        let live: HashMap<&str, &str> =
+            live.iter().map(|session| (&*session.id, &*session.name)).collect();
+        self.open().streams.retain(|number, stream| {
+            *number > last || live.get(&*stream.session) == Some(&&*stream.name)
+        });
+    }
 }
 
 /// A stream that goes on while somebody is signed in.
 pub struct WhileSignedIn {
-    callers: Arc<Callers>,
+    streams: Arc<SessionStreams>,
     number: u64,
     ended: oneshot::Receiver<()>,
 }
@@ -69,75 +96,11 @@ impl WhileSignedIn {
 
 impl Drop for WhileSignedIn {
     fn drop(&mut self) {
-        let streams = &self.callers.session_streams;
-        let mut open = streams.open();
+        let mut open = self.streams.open();
         open.streams.remove(&self.number);
         if open.streams.is_empty() {
             // Whoever watches has nothing to do any more.
-            streams.look();
+            self.streams.look();
         }
-    }
-}
-
-impl Callers {
-    /// Says that a stream was opened by a session, which has to be looked at for as long.
-    #[must_use]
-    pub fn while_signed_in(self: &Arc<Self>, session: &Session) -> WhileSignedIn {
-        let (end, ended) = oneshot::channel();
-        let mut open = self.session_streams.open();
-        open.last += 1;
-        let (number, name) = (open.last, session.key.name.clone());
-        open.streams.insert(number, Stream { session: session.public_id(), name, _end: end });
-        if open.is_watched {
-            // It may have ended between the look at the request and now.
-            self.session_streams.look();
-        } else {
-            open.is_watched = true;
-            tokio::spawn(self.clone().watch_sessions());
-        }
-        drop(open);
-        WhileSignedIn { callers: self.clone(), number, ended }
-    }
-
-    /// Ends streams whose sessions have ended, until there are no streams.
-    async fn watch_sessions(self: Arc<Self>) {
-        let mut unknown_since = None;
-        loop {
-            let last = {
-                let mut open = self.session_streams.open();
-                if open.streams.is_empty() {
-                    open.is_watched = false;
-                    return;
-                }
-                open.last
-            };
-            match self.ledger.live_sessions(self.clock.now(), self.idle_ms()).await {
-                Ok(live) => {
-                    unknown_since = None;
-                    self.end_streams_but_of(&live, last);
-                }
-                Err(error) => {
-                    let since = *unknown_since.get_or_insert_with(Instant::now);
-                    if since.elapsed() >= PATIENCE {
-                        tracing::warn!(%error, "which sessions live is not known; their streams end");
-                        self.end_streams_but_of(&[], last);
-                    }
-                }
-            }
-            tokio::select! {
-                () = self.session_streams.bell.notified() => {}
-                () = tokio::time::sleep(EVERY) => {}
-            }
-        }
-    }
-
-    /// Of those that were open when the ledger was asked: the session of a later one may not be in
-    /// the answer yet.
-    fn end_streams_but_of(&self, live: &[BrowserSession], last: u64) {
-        let live: HashMap<&str, &str> =
-            live.iter().map(|session| (&*session.id, &*session.name)).collect();
-        self.session_streams.open().streams.retain(|number, stream| {
-            *number > last || live.get(&*stream.session) == Some(&&*stream.name)
-        });
     }
 }
