@@ -39,12 +39,9 @@ async function pay(name: string, email: string): Promise<string> {
   return held.booking;
 }
 
-/** The text of a file that a click downloads. */
-async function download(page: Page, link: string): Promise<string> {
-  const [file] = await Promise.all([
-    page.waitForEvent("download"),
-    page.getByRole("link", { name: link }).click(),
-  ]);
+/** The text of a file that a click on a link, or on a button, downloads. */
+async function download(page: Page, name: string, role: "link" | "button" = "link"): Promise<string> {
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole(role, { name }).click()]);
   let text = "";
   for await (const part of await file.createReadStream()) text += part;
   return text;
@@ -76,6 +73,14 @@ test("bookings are found by buyer, exported and refunded; their buyer is erased"
   await dialog.getByLabel("Amount to give back").fill("45");
   await dialog.getByRole("button", { name: "Cancel and refund" }).click();
   await page.getByRole("region", { name: "Refunds" }).getByText("Done").waitFor({ timeout: 20_000 });
+  expect(await violations(page)).toEqual([]);
+
+  const kept = JSON.parse(await download(page, "Export buyer's data", "button"));
+  expect(kept.bookings).toHaveLength(1);
+  const [about] = kept.bookings;
+  expect([about.booking, about.buyer.name]).toEqual([booking, "Ann Lee"]);
+  expect(about.money.refunds[0].amount_minor).toBe(4_500);
+  await page.getByText("that your browser has saved").waitFor();
   expect(await violations(page)).toEqual([]);
 
   await page.getByRole("button", { name: "Erase buyer" }).click();

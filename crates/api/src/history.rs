@@ -5,6 +5,7 @@
 //! visitor's. One is answered at a time.
 
 mod channels;
+pub mod person;
 mod prices;
 mod types;
 
@@ -172,6 +173,16 @@ impl Histories {
 
     /// Shows every decision of an event up to now.
     async fn read(&self, event: &EventId, mut show: impl FnMut(&FeedEntry)) -> Result<(), Broken> {
+        let of_event = |entry: &FeedEntry| {
+            if entry.event == *event {
+                show(entry);
+            }
+        };
+        self.read_all(of_event).await
+    }
+
+    /// Shows every decision up to now.
+    async fn read_all(&self, mut show: impl FnMut(&FeedEntry)) -> Result<(), Broken> {
         let _turn = self.turn.lock().await;
         let committed = self.engine.committed();
         let (mut feed, mut cursor) = (self.engine.subscribe(Seq::default()), Seq::default());
@@ -183,7 +194,7 @@ impl Histories {
             })?;
             let Some(page) = page else { break };
             cursor = page.last().map_or(committed, |last| last.seq);
-            page.iter().filter(|entry| entry.event == *event).for_each(|entry| show(entry));
+            page.iter().for_each(|entry| show(entry));
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ pub mod postgres;
 #[cfg(feature = "cluster")]
 pub mod rabbit;
 pub mod relay;
+mod retention;
 mod secret;
 mod secrets;
 mod seller;
@@ -42,6 +43,7 @@ pub use connections::ConnectionSettings;
 pub use error::ConfigError;
 pub use gateways::{FaultMix, GatewayName, Patience, SandboxSettings, StripeSettings};
 pub use network::{Network, NotANetwork};
+pub use retention::RetentionSettings;
 pub use secret::Secret;
 pub use secrets::own_secret_complaint;
 pub use seller::SellerSettings;
@@ -101,6 +103,8 @@ pub struct Config {
     pub session_idle_s: u32,
     /// For how many days it is kept what was done with which key.
     pub actions_kept_days: u32,
+    /// For how long people are known.
+    pub retention: RetentionSettings,
     /// Whether anyone may have a guest token.
     pub guest_tokens: bool,
     /// How long a guest token is valid, in seconds.
@@ -169,6 +173,7 @@ impl Default for Config {
             session_ttl_s: 43_200,
             session_idle_s: 7_200,
             actions_kept_days: 400,
+            retention: RetentionSettings::default(),
             guest_tokens: true,
             guest_token_ttl_s: 86_400,
             visitors_per_min: 60,

@@ -20,6 +20,7 @@ pub mod postgres;
 pub mod projection;
 pub mod receipt;
 pub mod request;
+pub mod retention;
 pub mod saga;
 pub mod session;
 pub mod sqlite;
@@ -192,6 +193,33 @@ pub trait Ledger: Send + Sync + 'static {
     /// Forgets who a person is, wherever they bought and on whatever was issued to them, and
     /// withdraws the links of those bookings; says for how many a buyer was known.
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64>;
+
+    /// Bookings that a person has to do with, by id, after one of them: those of a visitor, or of
+    /// buyers with an address.
+    fn bookings_of(
+        &self,
+        whose: BuyerOf,
+        after: Option<BookingId>,
+        limit: usize,
+    ) -> Pending<Vec<BookingId>>;
+
+    /// What was to be told of bookings, the earliest first; `channels` are those over which that is
+    /// still to be done, or was given up. It is looked for among all messages there are.
+    fn messages_about(&self, bookings: Vec<BookingId>) -> Pending<Vec<Message>>;
+
+    /// Events of the catalogue that were not seen to be over, by id, after one of them.
+    fn events_not_over(&self, after: Option<EventId>, limit: usize) -> Pending<Vec<EventId>>;
+
+    /// Notes that events were seen to be over at `at`; for one that is known, the earlier time stays.
+    fn note_over(&self, events: Vec<EventId>, at: Time) -> Pending<()>;
+
+    /// Events that were seen to be over at `by` or earlier, by id, after one of them.
+    fn events_over(&self, by: Time, after: Option<EventId>, limit: usize) -> Pending<Vec<EventId>>;
+
+    /// Erases people who bought at an event, as [`Self::erase_buyer`] does, but for those with a
+    /// payment, a refund or something for an operator to do under way; says how many. They are
+    /// [`retention::ERASED_AT_ONCE`] at most: where it was as many, there may be more.
+    fn erase_buyers_of(&self, event: &EventId) -> Pending<u64>;
 
     /// Which generation of links opens a booking: 0 until one is withdrawn.
     fn link_generation(&self, booking: &BookingId) -> Pending<u32>;

@@ -28,6 +28,7 @@ mod payers;
 mod receipts;
 mod recovery;
 mod refunds;
+mod retention;
 mod rows;
 mod sagas;
 mod start;

@@ -8,7 +8,7 @@ use super::steps::Steps;
 use crate::pairing::Pairing;
 use onrush_base::auth::payers::Payers;
 use onrush_base::cluster_store::ClusterStore;
-use onrush_base::config::Patience;
+use onrush_base::config::{Patience, RetentionSettings};
 use onrush_base::metrics::count;
 use onrush_core::Time;
 use onrush_core::saga::Stage;
@@ -36,6 +36,8 @@ pub struct Counts {
     pub stuck: AtomicU64,
     /// Things that the gateway's own desk did and that were news.
     pub at_desk: AtomicU64,
+    /// Bookings whose buyers were erased because their events were long over.
+    pub erased: AtomicU64,
 }
 
 impl Counts {
@@ -66,6 +68,8 @@ pub struct Sagas {
     pub(super) gateway: Option<Arc<Watched>>,
     pub(super) clock: Clock,
     pub(super) patience: Patience,
+    /// For how long people are known.
+    pub(super) retention: RetentionSettings,
     /// Who makes payers of addresses and cards.
     pub(super) payers: Payers,
     /// Who is told what.
@@ -104,6 +108,8 @@ pub struct SagaDeps {
     pub clock: Clock,
     /// How patient to be.
     pub patience: Patience,
+    /// For how long people are known.
+    pub retention: RetentionSettings,
     /// Who makes payers of addresses and cards.
     pub payers: Payers,
     /// Who is told what.
@@ -121,7 +127,7 @@ impl Sagas {
     #[must_use]
     pub fn new(parts: SagaDeps) -> Arc<Self> {
         let SagaDeps { engine, ledger, gateway, clock, patience, channels, .. } = parts;
-        let SagaDeps { cluster, pairing, payers, issuer, .. } = parts;
+        let SagaDeps { cluster, pairing, payers, issuer, retention, .. } = parts;
         let gateway = gateway.map(|gateway| Arc::new(Watched::new(gateway, clock.clone())));
         Arc::new(Self {
             engine,
@@ -129,6 +135,7 @@ impl Sagas {
             gateway,
             clock,
             patience,
+            retention,
             payers,
             channels,
             cluster,

@@ -1,7 +1,7 @@
 //! The tasks that drive sagas and look after what they leave behind.
 
 use super::sagas::Sagas;
-use super::{clerk, follower, recovery};
+use super::{clerk, follower, recovery, retention};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -11,12 +11,13 @@ const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
 impl Sagas {
     /// Starts the tasks that drive sagas; they end some time after [`Self::stop`].
-    pub fn run(self: &Arc<Self>) -> [JoinHandle<()>; 5] {
+    pub fn run(self: &Arc<Self>) -> [JoinHandle<()>; 6] {
         [
             tokio::spawn(follower::run(self.clone())),
             tokio::spawn(recovery::run(self.clone())),
             tokio::spawn(clerk::run(self.clone())),
             tokio::spawn(self.clone().forget_answers()),
+            tokio::spawn(retention::run(self.clone())),
             tokio::spawn(self.clone().look_after_gateway()),
         ]
     }

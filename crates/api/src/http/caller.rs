@@ -10,6 +10,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use onrush_base::auth::address::client_address;
 use onrush_base::auth::keyring::NamedKey;
+use onrush_base::auth::session::Session;
 use onrush_base::auth::shop::{ShopTokenError, ShopVisitor};
 use onrush_base::auth::{TokenError, link};
 use onrush_core::ids::UserId;
@@ -91,6 +92,8 @@ pub struct Operator {
     pub key: Arc<NamedKey>,
     /// From which address they ask.
     pub address: IpAddr,
+    /// Their session, if it was a browser's cookie that let them in.
+    pub session: Option<Session>,
 }
 
 impl Operator {
@@ -166,10 +169,10 @@ impl Callers {
         if !parts.headers.contains_key(AUTHORIZATION)
             && let Some(session) = checked_session_of(self, parts).await?
         {
-            return Ok(Operator { key: session.key, address });
+            return Ok(Operator { key: session.key.clone(), address, session: Some(session) });
         }
         let key = self.key_of(bearer(parts)?, address)?;
-        key.map(|key| Operator { key, address }).ok_or_else(|| {
+        key.map(|key| Operator { key, address, session: None }).ok_or_else(|| {
             Problem::new(
                 Code::TokenInvalid,
                 "nobody has this key; send one of the organiser's keys",

@@ -20,6 +20,7 @@ pub(super) const TABLE: &[Row] = &[
     ("GET", "/api/v1/admin/bookings.csv", Money),
     ("GET", "/api/v1/admin/bookkeeping.jsonl", Money),
     ("POST", "/api/v1/admin/buyers/erase", Admin),
+    ("POST", "/api/v1/admin/buyers/export", Admin),
     ("GET", "/api/v1/admin/desk", Read),
     ("POST", "/api/v1/admin/desk/{entry}/settle", Money),
     ("GET", "/api/v1/admin/event-defaults", Read),

@@ -5,6 +5,7 @@ use crate::draw::Draws;
 use crate::history::Histories;
 use crate::http::limits::Limits;
 use crate::http::problem::{Code, Problem};
+use crate::http::sessions::streams::SessionStreams;
 use crate::live::samples::Samples;
 use crate::live::seats::Boards;
 use crate::live::{Hub, StreamLimits};
@@ -78,6 +79,8 @@ pub struct Callers {
     pub keys: Keyring,
     /// Sessions of browsers whose user signed in with one of these keys.
     pub sessions: Sessions,
+    /// Streams that end with a session.
+    pub session_streams: Arc<SessionStreams>,
     /// What remembers which sessions live, and what was done with keys.
     pub ledger: Arc<dyn Ledger>,
     /// Links of bookings.
@@ -260,6 +263,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
         keys: keyring,
         sessions,
+        session_streams: Arc::default(),
         ledger: ledger.clone(),
         links,
         carry_codes: CarryCodes::new(&token_key),

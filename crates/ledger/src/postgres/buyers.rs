@@ -3,10 +3,11 @@
 use super::access::withdrawing;
 use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
-use super::rows::{BuyerRow, json, parse};
+use super::rows::{BuyerRow, json, limit, parse, parsed};
 use crate::booking::{Buyer, BuyerOf};
-use deadpool_postgres::{Client, GenericClient};
+use deadpool_postgres::{Client, GenericClient, Transaction};
 use onrush_core::ids::BookingId;
+use tokio_postgres::Row;
 
 /// Adds or replaces buyers.
 pub(super) async fn put(db: &impl GenericClient, buyers: &[BuyerRow<'_>]) -> Result<(), Fault> {
@@ -64,6 +65,63 @@ macro_rules! erasing {
     };
 }
 
+/// Bookings that a person has to do with, by id.
+pub(super) struct BookingsOf {
+    pub(super) whose: BuyerOf,
+    pub(super) after: Option<BookingId>,
+    pub(super) limit: usize,
+}
+
+impl Ask for BookingsOf {
+    type Answer = Vec<BookingId>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<BookingId>, Fault> {
+        let Self { whose, after, limit: most } = self;
+        let (after, most) = (after.as_ref().map_or("", BookingId::as_str), limit(*most));
+        let found = match whose {
+            BuyerOf::Booking(booking) => {
+                let sql = "SELECT booking_id FROM (SELECT booking_id FROM bookings \
+                           WHERE booking_id = $1 \
+                           UNION SELECT booking_id FROM sagas WHERE booking_id = $1 \
+                           UNION SELECT booking_id FROM buyers WHERE booking_id = $1) AS theirs \
+                           WHERE booking_id > $2 ORDER BY booking_id LIMIT $3";
+                all(db, sql, &[&booking.as_str(), &after, &most]).await?
+            }
+            BuyerOf::User(user) => {
+                let sql = "SELECT booking_id FROM (SELECT booking_id FROM bookings \
+                           WHERE user_id = $1 \
+                           UNION SELECT booking_id FROM sagas WHERE user_id = $1) AS theirs \
+                           WHERE booking_id > $2 ORDER BY booking_id LIMIT $3";
+                all(db, sql, &[&user.as_str(), &after, &most]).await?
+            }
+            // No address that is kept has a NUL in it.
+            BuyerOf::Email(email) if email.contains('\0') => return Ok(Vec::new()),
+            BuyerOf::Email(email) => {
+                let sql = "SELECT booking_id FROM buyers WHERE email_lower = $1 \
+                           AND booking_id > $2 ORDER BY booking_id LIMIT $3";
+                all(db, sql, &[&email.to_lowercase(), &after, &most]).await?
+            }
+        };
+        found.iter().map(|row| parsed(row.try_get(0)?)).collect()
+    }
+}
+
+/// Forgets the buyers of bookings.
+pub(super) async fn erase_these(db: &Transaction<'_>, bookings: &[String]) -> Result<u64, Fault> {
+    let sql = erasing!("SELECT booking_id FROM unnest($1::text[]) AS booking_id");
+    let erased = all(db, sql, &[&bookings]).await?;
+    forget_names(db, &erased).await
+}
+
+/// After the rows of buyers are ours: what was issued to them by then is seen, and what is issued
+/// later has no name. Numbers and amounts stay.
+async fn forget_names(db: &Transaction<'_>, erased: &[Row]) -> Result<u64, Fault> {
+    let ids: Vec<String> = erased.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let sql = "UPDATE receipts SET buyer_name = NULL WHERE booking_id = ANY ($1)";
+    execute(db, sql, &[&ids]).await?;
+    Ok(ids.len() as u64)
+}
+
 /// Forgets people.
 pub(super) struct EraseBuyer(pub(super) BuyerOf);
 
@@ -100,12 +158,8 @@ impl Ask for EraseBuyer {
                 all(&db, sql, &[&event.as_str()]).await?
             }
         };
-        let ids: Vec<String> = erased.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-        // After the rows of buyers are ours: what was issued to them by then is seen, and what is
-        // issued later has no name. Numbers and amounts stay.
-        let sql = "UPDATE receipts SET buyer_name = NULL WHERE booking_id = ANY ($1)";
-        execute(&db, sql, &[&ids]).await?;
+        let erased = forget_names(&db, &erased).await?;
         db.commit().await?;
-        Ok(ids.len() as u64)
+        Ok(erased)
     }
 }

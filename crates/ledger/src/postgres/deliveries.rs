@@ -9,6 +9,7 @@ use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::lists;
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
+use onrush_core::ids::BookingId;
 use std::collections::HashSet;
 use tokio_postgres::Row;
 
@@ -77,6 +78,23 @@ impl Ask for Due {
                 })
             })
             .collect()
+    }
+}
+
+/// What was to be told of bookings, with the channels over which that is still to be done.
+pub(super) struct About(pub(super) Vec<BookingId>);
+
+impl Ask for About {
+    type Answer = Vec<Message>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<Message>, Fault> {
+        let bookings: Vec<&str> = self.0.iter().map(BookingId::as_str).collect();
+        let sql = "SELECT row_to_json(told)::text FROM (SELECT messages.*, \
+                   ARRAY(SELECT channel FROM deliveries \
+                   WHERE deliveries.message_id = messages.message_id ORDER BY channel) AS channels \
+                   FROM messages WHERE booking_id = ANY ($1) ORDER BY at, message_id) AS told";
+        let found = all(db, sql, &[&bookings]).await?;
+        found.iter().map(|row| parse(row.try_get(0)?)).collect()
     }
 }
 

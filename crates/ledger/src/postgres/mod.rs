@@ -37,6 +37,7 @@ mod projection;
 mod query;
 mod receipts;
 mod requests;
+mod retention;
 mod room_nights;
 mod rows;
 mod sagas;
@@ -325,6 +326,35 @@ impl Ledger for PgLedger {
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
         self.write(buyers::EraseBuyer(whose))
+    }
+
+    fn bookings_of(
+        &self,
+        whose: BuyerOf,
+        after: Option<BookingId>,
+        limit: usize,
+    ) -> Pending<Vec<BookingId>> {
+        self.read(buyers::BookingsOf { whose, after, limit })
+    }
+
+    fn messages_about(&self, bookings: Vec<BookingId>) -> Pending<Vec<Message>> {
+        self.read(deliveries::About(bookings))
+    }
+
+    fn events_not_over(&self, after: Option<EventId>, limit: usize) -> Pending<Vec<EventId>> {
+        self.read(retention::NotOver(after, limit))
+    }
+
+    fn note_over(&self, events: Vec<EventId>, at: Time) -> Pending<()> {
+        self.write(retention::NoteOver(events, at))
+    }
+
+    fn events_over(&self, by: Time, after: Option<EventId>, limit: usize) -> Pending<Vec<EventId>> {
+        self.read(retention::Over { by, after, limit })
+    }
+
+    fn erase_buyers_of(&self, event: &EventId) -> Pending<u64> {
+        self.write(retention::EraseOf(event.clone()))
     }
 
     fn link_generation(&self, booking: &BookingId) -> Pending<u32> {

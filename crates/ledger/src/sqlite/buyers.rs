@@ -37,6 +37,40 @@ pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result
     )
 }
 
+/// Bookings that a person has to do with, by id.
+pub(super) fn bookings_of(
+    db: &Statements<'_>,
+    whose: &BuyerOf,
+    after: Option<&BookingId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<BookingId>> {
+    let (after, limit) = (after.map_or("", BookingId::as_str), i64::try_from(limit));
+    let limit = limit.unwrap_or(i64::MAX);
+    match whose {
+        BuyerOf::Booking(booking) => db.all(
+            "SELECT booking_id FROM (SELECT booking_id FROM bookings WHERE booking_id = ?1 \
+             UNION SELECT booking_id FROM sagas WHERE booking_id = ?1 \
+             UNION SELECT booking_id FROM buyers WHERE booking_id = ?1) \
+             WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
+            params![booking.as_str(), after, limit],
+            |row| Columns::of(row).parsed(),
+        ),
+        BuyerOf::User(user) => db.all(
+            "SELECT booking_id FROM (SELECT booking_id FROM bookings WHERE user_id = ?1 \
+             UNION SELECT booking_id FROM sagas WHERE user_id = ?1) \
+             WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
+            params![user.as_str(), after, limit],
+            |row| Columns::of(row).parsed(),
+        ),
+        BuyerOf::Email(email) => db.all(
+            "SELECT booking_id FROM buyers WHERE email_lower = ?1 AND booking_id > ?2 \
+             ORDER BY booking_id LIMIT ?3",
+            params![email.to_lowercase(), after, limit],
+            |row| Columns::of(row).parsed(),
+        ),
+    }
+}
+
 pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
     // Whoever asked to be forgotten is not found through a mail that was sent before.
     access::withdraw_of(db, whose)?;

@@ -7,6 +7,7 @@ use crate::Page;
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::lists;
 use onrush_core::Time;
+use onrush_core::ids::BookingId;
 use rusqlite::{Row, params};
 
 /// Writes down a message with a delivery for each of its channels, due at once. One that is known
@@ -68,6 +69,22 @@ pub(super) fn due(
                 attempts: columns.count()?,
                 since: columns.time()?,
             })
+        },
+    )
+}
+
+/// What was to be told of bookings, with the channels over which that is still to be done.
+pub(super) fn about(db: &Statements<'_>, bookings: &[BookingId]) -> rusqlite::Result<Vec<Message>> {
+    let bookings: Vec<&str> = bookings.iter().map(BookingId::as_str).collect();
+    db.all(
+        "SELECT message_id, kind, event_id, booking_id, at, body, (SELECT json_group_array(channel) \
+         FROM deliveries WHERE deliveries.message_id = messages.message_id) FROM messages \
+         WHERE booking_id IN (SELECT value FROM json_each(?1)) ORDER BY at, message_id",
+        [serde_json::json!(bookings).to_string()],
+        |row| {
+            let mut columns = Columns::of(row);
+            let message = message(&mut columns)?;
+            Ok(Message { channels: columns.json()?, ..message })
         },
     )
 }

@@ -38,6 +38,7 @@ mod reader;
 mod receipts;
 mod reports;
 mod requests;
+mod retention;
 mod sagas;
 mod statements;
 mod stepped;
@@ -382,6 +383,36 @@ impl Ledger for SqliteLedger {
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
         self.ask_writer(move |db| buyers::erase(db, &whose))
+    }
+
+    fn bookings_of(
+        &self,
+        whose: BuyerOf,
+        after: Option<BookingId>,
+        limit: usize,
+    ) -> Pending<Vec<BookingId>> {
+        self.ask_writer(move |db| buyers::bookings_of(db, &whose, after.as_ref(), limit))
+    }
+
+    fn messages_about(&self, bookings: Vec<BookingId>) -> Pending<Vec<Message>> {
+        self.report(move |db| deliveries::about(db, &bookings))
+    }
+
+    fn events_not_over(&self, after: Option<EventId>, limit: usize) -> Pending<Vec<EventId>> {
+        self.report(move |db| retention::not_over(db, after.as_ref(), limit))
+    }
+
+    fn note_over(&self, events: Vec<EventId>, at: Time) -> Pending<()> {
+        self.ask_writer(move |db| retention::note_over(db, &events, at))
+    }
+
+    fn events_over(&self, by: Time, after: Option<EventId>, limit: usize) -> Pending<Vec<EventId>> {
+        self.report(move |db| retention::over(db, by, after.as_ref(), limit))
+    }
+
+    fn erase_buyers_of(&self, event: &EventId) -> Pending<u64> {
+        let event = event.clone();
+        self.ask_writer(move |db| retention::erase(db, &event))
     }
 
     fn link_generation(&self, booking: &BookingId) -> Pending<u32> {

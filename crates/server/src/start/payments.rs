@@ -32,6 +32,7 @@ pub(super) async fn open(
         gateway,
         clock: backend.clock.clone(),
         patience: config.saga,
+        retention: config.retention,
         payers: Payers::new(&KeyDir::open(&config.data)?.load_or_draw("ids.key")?),
         channels: Channels::of(config),
         cluster: backend.cluster.clone(),

@@ -19,7 +19,7 @@ use onrush_api::http::state::{HttpDeps, HttpState};
 use onrush_api::http::unserved;
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::auth::payers::Payers;
-use onrush_base::config::{Config, Patience};
+use onrush_base::config::{Config, Patience, RetentionSettings};
 use onrush_core::ids::PaymentId;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::{SqliteLedger, SteppedLedger};
@@ -265,6 +265,7 @@ impl Server {
             gateway: Some(self.bank.clone()),
             clock: clock.clone(),
             patience: Patience::default(),
+            retention: RetentionSettings::default(),
             // Not drawn, so that whatever else is drawn stays as it is.
             payers: Payers::new(&[7; 32]),
             channels: Channels::of(&self.config()),

@@ -200,19 +200,30 @@ pub async fn erase_buyers(
     _: Operator,
     JsonBody(whose): JsonBody<Whose>,
 ) -> Result<Response, Problem> {
-    let whose = match whose {
-        Whose { booking: Some(booking), user: None, email: None } => BuyerOf::Booking(booking),
-        Whose { booking: None, user: Some(user), email: None } => BuyerOf::User(user),
-        Whose { booking: None, user: None, email: Some(email) }
-            if (1..=MAX_EMAIL_BYTES).contains(&email.len()) =>
-        {
-            BuyerOf::Email(email)
-        }
-        Whose { .. } => {
-            let why = "send exactly one of booking, user and email (1 to 254 bytes)";
-            return Err(Problem::new(Code::InvalidBody, why));
-        }
-    };
+    let Whose { booking, user, email } = whose;
+    let whose = self::whose(booking, user, email)?;
     let erased = ledger.erase_buyer(whose).await?;
     Ok(json(StatusCode::OK, &Erased { erased }))
+}
+
+/// Whose data a body is about.
+///
+/// # Errors
+/// `INVALID_BODY` unless it names exactly one.
+pub(super) fn whose(
+    booking: Option<BookingId>,
+    user: Option<UserId>,
+    email: Option<String>,
+) -> Result<BuyerOf, Problem> {
+    match (booking, user, email) {
+        (Some(booking), None, None) => Ok(BuyerOf::Booking(booking)),
+        (None, Some(user), None) => Ok(BuyerOf::User(user)),
+        (None, None, Some(email)) if (1..=MAX_EMAIL_BYTES).contains(&email.len()) => {
+            Ok(BuyerOf::Email(email))
+        }
+        _ => {
+            let why = "send exactly one of booking, user and email (1 to 254 bytes)";
+            Err(Problem::new(Code::InvalidBody, why))
+        }
+    }
 }

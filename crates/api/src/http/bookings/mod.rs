@@ -8,6 +8,7 @@ pub mod find;
 pub mod for_somebody;
 pub mod hold;
 pub mod keeper;
+pub mod kept;
 pub mod link;
 pub mod quote;
 pub mod read;
@@ -37,6 +38,7 @@ pub fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(link::link, link::withdraw_link))
         .routes(routes!(buyer::set_buyer, buyer::erase_buyer))
         .routes(routes!(buyer::erase_buyers))
+        .routes(routes!(kept::export_buyers))
         .routes(routes!(search::search_bookings))
         .routes(routes!(table::bookings_csv))
 }

@@ -3,7 +3,8 @@
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::state::Streams;
+use crate::http::sessions::streams::WhileSignedIn;
+use crate::http::state::{Callers, Streams};
 use crate::json::ids::EventIdText;
 use crate::live::Permit;
 use crate::live::sample::{Past, Sample};
@@ -38,7 +39,7 @@ pub enum LiveSample {
 /// Counts and refusals only grow, from when this node began to look at the event, so rates are
 /// differences of samples. `counts` are the whole sale's, whichever node did it; `refused` is this
 /// node's alone. A stream that is not read fast enough ends, and whoever connects again gets the
-/// past anew.
+/// past anew. It also ends with the browser session that it was opened by.
 #[utoipa::path(
     get, path = "/api/v1/admin/events/{event}/live", tag = "admin",
     params(("event" = EventIdText, Path)),
@@ -48,12 +49,15 @@ pub enum LiveSample {
 )]
 pub async fn live_samples(
     State(streams): State<Arc<Streams>>,
+    State(callers): State<Arc<Callers>>,
     Ids(event): Ids<EventId>,
-    _: Operator,
+    operator: Operator,
 ) -> Result<Response, Problem> {
     let permit = streams.hub.permit()?;
     let messages = streams.samples.watch(&event).await?;
-    let mut response = Response::new(Body::new(LiveBody { messages, _permit: permit }));
+    let session = operator.session.as_ref().map(|session| callers.while_signed_in(session));
+    let body = LiveBody { messages, session, _permit: permit };
+    let mut response = Response::new(Body::new(body));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -65,6 +69,7 @@ pub async fn live_samples(
 /// Messages as the body of an answer that goes on until one side has enough.
 struct LiveBody {
     messages: mpsc::Receiver<Bytes>,
+    session: Option<WhileSignedIn>,
     _permit: Permit,
 }
 
@@ -76,6 +81,11 @@ impl http_body::Body for LiveBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(session) = &mut self.session
+            && session.poll_ended(context).is_ready()
+        {
+            return Poll::Ready(None);
+        }
         let next = self.messages.poll_recv(context);
         next.map(|message| message.map(|message| Ok(Frame::data(message))))
     }

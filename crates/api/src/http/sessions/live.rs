@@ -99,7 +99,7 @@ pub async fn end_sessions(
     Strict(EndQuery { name }): Strict<EndQuery>,
 ) -> Result<Response, Problem> {
     let which = name.map_or(SessionsOf::Everybody, SessionsOf::Key);
-    let ended = callers.ledger.end_sessions(which).await?;
+    let ended = end(&callers, which).await?;
     Ok(json(StatusCode::OK, &EndedSessions { ended }))
 }
 
@@ -116,8 +116,15 @@ pub async fn end_one_session(
     _: Operator,
 ) -> Result<Response, Problem> {
     let which = SessionsOf::Id(session.as_str().to_owned());
-    let ended = callers.ledger.end_sessions(which).await?;
+    let ended = end(&callers, which).await?;
     Ok(json(StatusCode::OK, &EndedSessions { ended }))
+}
+
+/// Ends sessions and, at once where this node has them, their streams; says how many sessions.
+pub(super) async fn end(callers: &Callers, which: SessionsOf) -> Result<u64, Problem> {
+    let ended = callers.ledger.end_sessions(which).await?;
+    callers.session_streams.look();
+    Ok(ended)
 }
 
 /// Keys of people and services.

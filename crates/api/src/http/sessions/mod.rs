@@ -3,6 +3,8 @@
 pub mod cookie;
 pub mod live;
 pub mod sign_in;
+pub mod streams;
+mod watch;
 
 use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;

@@ -1,6 +1,7 @@
 //! Signing in with a browser, and out again.
 
 use super::cookie::{checked_session_of, session_of, set_cookie};
+use super::live;
 use crate::http::actions::note::Asked;
 use crate::http::body::{JsonBody, Nothing, json};
 use crate::http::openapi::{SessionProblems, SignInProblems, SignOutProblems};
@@ -161,7 +162,7 @@ pub async fn end(
     let mut response = json(StatusCode::OK, &Nothing {});
     set_cookie(&callers, &mut response, None);
     if let Some(session) = session {
-        callers.ledger.end_sessions(SessionsOf::Id(session.public_id())).await?;
+        live::end(&callers, SessionsOf::Id(session.public_id())).await?;
         let asked = Asked::new(&callers, &parts, PATH, callers.address_in(&parts)?);
         asked.note(&callers, Some(&session.key.name), &mut response).await;
     }

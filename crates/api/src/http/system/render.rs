@@ -54,7 +54,7 @@ fn business(sheet: &mut Sheet, metrics: &Metrics) {
 }
 
 fn payments(sheet: &mut Sheet, sagas: &Sagas) {
-    let Counts { begun, captured, failed, refunded, stuck, at_desk } = sagas.counts();
+    let Counts { begun, captured, failed, refunded, stuck, at_desk, erased } = sagas.counts();
     sheet.counter("payments_begun", "Payments begun", counted(begun));
     let help = "Payments from which money was taken";
     sheet.counter("payments_captured", help, counted(captured));
@@ -63,6 +63,8 @@ fn payments(sheet: &mut Sheet, sagas: &Sagas) {
     sheet.counter("sagas_stuck", "Sagas that came to wait for an operator", counted(stuck));
     let help = "Refunds, disputes and second payments that the gateway's own desk made";
     sheet.counter("desk_entries", help, counted(at_desk));
+    let help = "Bookings whose buyers were erased because their events were long over";
+    sheet.counter("buyers_erased", help, counted(erased));
     let steps = sagas.steps().counted().map(|(step, took)| (one("step", step), took));
     sheet.histogram("saga_step", "How long steps of payments took, by step", steps.collect());
 }

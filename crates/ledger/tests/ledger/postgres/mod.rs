@@ -25,6 +25,8 @@ mod projecting;
 mod receipts;
 #[path = "../suite/requests.rs"]
 mod requests;
+#[path = "../suite/retention.rs"]
+mod retention;
 #[path = "../suite/sagas.rs"]
 mod sagas;
 

@@ -251,6 +251,7 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
          ALTER TABLE bookings DROP COLUMN types; \
          DROP TABLE receipts; DROP TABLE receipt_series; \
          ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; DROP TABLE browser_sessions; \
+         DROP TABLE events_over; \
          DELETE FROM onrush_migrations WHERE version >= 8",
     );
     books.reopen().await;

@@ -46,7 +46,7 @@ fn refusal(dir: &Path) -> OpenError {
 }
 
 /// The version of the tables: one for each step there is.
-const NEWEST: u32 = 12;
+const NEWEST: u32 = 13;
 /// What a later program would make of them.
 const NEWER: u32 = NEWEST + 1;
 
@@ -310,7 +310,7 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
              ALTER TABLE bookings DROP COLUMN prices_minor; \
              ALTER TABLE bookings DROP COLUMN types; DROP TABLE receipts; \
              ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; \
-             DROP TABLE browser_sessions; PRAGMA user_version = 6",
+             DROP TABLE browser_sessions; DROP TABLE events_over; PRAGMA user_version = 6",
         )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
@@ -332,7 +332,7 @@ async fn a_ledger_of_before_receipts_has_none_and_issues_from_the_first_number()
     sql(dir.path())
         .execute_batch(
             "DROP TABLE receipts; ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; \
-             DROP TABLE browser_sessions; PRAGMA user_version = 9",
+             DROP TABLE browser_sessions; DROP TABLE events_over; PRAGMA user_version = 9",
         )
         .expect("as it was");
     assert!(matches!(LedgerReader::open(dir.path()), Err(OpenError::Older { version: 9, .. })));
@@ -348,7 +348,7 @@ const PAYMENTS_OF_BEFORE: &str = "ALTER TABLE payments DROP COLUMN capture; \
     ALTER TABLE payments ADD COLUMN stage TEXT NOT NULL DEFAULT 'open' CHECK (stage IN ('creating', \
     'open', 'closing', 'closed', 'void', 'captured', 'refunding', 'returned', 'refunded')); \
     UPDATE payments SET stage = newer; ALTER TABLE payments DROP COLUMN newer; DROP TABLE actions; \
-    DROP TABLE browser_sessions; PRAGMA user_version = 10";
+    DROP TABLE browser_sessions; DROP TABLE events_over; PRAGMA user_version = 10";
 
 #[tokio::test]
 async fn payments_of_before_stay_at_their_stages_and_took_their_money_at_once() {

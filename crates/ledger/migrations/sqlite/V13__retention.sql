@@ -1,0 +1,5 @@
+-- Events that were seen to be over, and when: who bought at them is erased some time later.
+CREATE TABLE events_over (
+    event_id TEXT NOT NULL PRIMARY KEY,
+    since BIGINT NOT NULL
+) WITHOUT ROWID;

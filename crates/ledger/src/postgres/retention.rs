@@ -1,0 +1,96 @@
+//! Events that are over, and who bought at them.
+
+use super::buyers;
+use super::database::{Ask, all, execute};
+use super::fault::Fault;
+use super::rows::{limit, parsed};
+use crate::retention::{ERASED_AT_ONCE, at_rest, bookings_of};
+use deadpool_postgres::Client;
+use onrush_core::Time;
+use onrush_core::ids::EventId;
+use tokio_postgres::Row;
+
+fn id(after: Option<&EventId>) -> &str {
+    after.map_or("", EventId::as_str)
+}
+
+fn ids(rows: &[Row]) -> Result<Vec<EventId>, Fault> {
+    rows.iter().map(|row| parsed(row.try_get(0)?)).collect()
+}
+
+/// Events of the catalogue that were not seen to be over, by id.
+pub(super) struct NotOver(pub(super) Option<EventId>, pub(super) usize);
+
+impl Ask for NotOver {
+    type Answer = Vec<EventId>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<EventId>, Fault> {
+        let sql = "SELECT event_id FROM catalogue_events WHERE event_id > $1 \
+                   AND NOT EXISTS (SELECT 1 FROM events_over \
+                   WHERE events_over.event_id = catalogue_events.event_id) \
+                   ORDER BY event_id LIMIT $2";
+        ids(&all(db, sql, &[&id(self.0.as_ref()), &limit(self.1)]).await?)
+    }
+}
+
+/// Says that events are over.
+pub(super) struct NoteOver(pub(super) Vec<EventId>, pub(super) Time);
+
+impl Ask for NoteOver {
+    type Answer = ();
+
+    async fn run(&self, db: &mut Client) -> Result<(), Fault> {
+        let events: Vec<&str> = self.0.iter().map(EventId::as_str).collect();
+        let sql = "INSERT INTO events_over (event_id, since) \
+                   SELECT event_id, $2 FROM unnest($1::text[]) AS event_id ORDER BY event_id \
+                   ON CONFLICT (event_id) DO NOTHING";
+        execute(db, sql, &[&events, &self.1.0]).await.map(drop)
+    }
+}
+
+/// Events that were over by a time, by id.
+pub(super) struct Over {
+    pub(super) by: Time,
+    pub(super) after: Option<EventId>,
+    pub(super) limit: usize,
+}
+
+impl Ask for Over {
+    type Answer = Vec<EventId>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<EventId>, Fault> {
+        let Self { by, after, limit: most } = self;
+        let sql = "SELECT event_id FROM events_over WHERE event_id > $1 AND since <= $2 \
+                   ORDER BY event_id LIMIT $3";
+        ids(&all(db, sql, &[&id(after.as_ref()), &by.0, &limit(*most)]).await?)
+    }
+}
+
+/// Erases some who bought at an event.
+pub(super) struct EraseOf(pub(super) EventId);
+
+impl Ask for EraseOf {
+    type Answer = u64;
+
+    async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
+        let (from, to, rest) = bookings_of(&self.0);
+        let db = db.transaction().await?;
+        let most = limit(usize::try_from(ERASED_AT_ONCE).unwrap_or(usize::MAX));
+        let found = all(
+            &db,
+            concat!(
+                "SELECT booking_id FROM buyers WHERE booking_id > $1 AND booking_id < $2 \
+                 AND position('.' IN substr(booking_id, $3::bigint::integer)) = 0 AND ",
+                at_rest!(),
+                " ORDER BY booking_id LIMIT $4 FOR UPDATE OF buyers"
+            ),
+            &[&from, &to, &rest, &most],
+        )
+        .await?;
+        let bookings: Vec<String> =
+            found.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        let erased = buyers::erase_these(&db, &bookings).await?;
+        db.commit().await?;
+        Ok(erased)
+    }
+}

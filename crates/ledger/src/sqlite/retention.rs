@@ -1,0 +1,74 @@
+//! Events that are over, and who bought at them.
+
+use super::buyers;
+use super::columns::{Columns, signed};
+use super::statements::Statements;
+use crate::booking::BuyerOf;
+use crate::retention::{ERASED_AT_ONCE, at_rest, bookings_of};
+use onrush_core::Time;
+use onrush_core::ids::{BookingId, EventId};
+use rusqlite::params;
+
+fn id(after: Option<&EventId>) -> &str {
+    after.map_or("", EventId::as_str)
+}
+
+/// Events of the catalogue that were not seen to be over, by id.
+pub(super) fn not_over(
+    db: &Statements<'_>,
+    after: Option<&EventId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<EventId>> {
+    db.all(
+        "SELECT event_id FROM catalogue_events WHERE event_id > ?1 \
+         AND event_id NOT IN (SELECT event_id FROM events_over) ORDER BY event_id LIMIT ?2",
+        params![id(after), i64::try_from(limit).unwrap_or(i64::MAX)],
+        |row| Columns::of(row).parsed(),
+    )
+}
+
+pub(super) fn note_over(db: &Statements<'_>, events: &[EventId], at: Time) -> rusqlite::Result<()> {
+    for event in events {
+        db.execute(
+            "INSERT INTO events_over (event_id, since) VALUES (?1, ?2) \
+             ON CONFLICT (event_id) DO NOTHING",
+            params![event.as_str(), at.0],
+        )?;
+    }
+    Ok(())
+}
+
+/// Events that were over by a time, by id.
+pub(super) fn over(
+    db: &Statements<'_>,
+    by: Time,
+    after: Option<&EventId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<EventId>> {
+    db.all(
+        "SELECT event_id FROM events_over WHERE event_id > ?1 AND since <= ?2 \
+         ORDER BY event_id LIMIT ?3",
+        params![id(after), by.0, i64::try_from(limit).unwrap_or(i64::MAX)],
+        |row| Columns::of(row).parsed(),
+    )
+}
+
+/// Erases some who bought at an event; says how many.
+pub(super) fn erase(db: &Statements<'_>, event: &EventId) -> rusqlite::Result<u64> {
+    let (from, to, rest) = bookings_of(event);
+    let bookings: Vec<BookingId> = db.all(
+        concat!(
+            "SELECT booking_id FROM buyers WHERE booking_id > ?1 AND booking_id < ?2 \
+             AND instr(substr(booking_id, ?3), '.') = 0 AND ",
+            at_rest!(),
+            " ORDER BY booking_id LIMIT ?4"
+        ),
+        params![from, to, rest, signed(ERASED_AT_ONCE)],
+        |row| Columns::of(row).parsed(),
+    )?;
+    let mut erased = 0;
+    for booking in bookings {
+        erased += buyers::erase(db, &BuyerOf::Booking(booking))?;
+    }
+    Ok(erased)
+}
