@@ -101,6 +101,13 @@ impl Ask for BookingsOf {
                            AND booking_id > $2 ORDER BY booking_id LIMIT $3";
                 all(db, sql, &[&email.to_lowercase(), &after, &most]).await?
             }
+            BuyerOf::Event(event) => {
+                let sql = "SELECT booking_id FROM (SELECT booking_id FROM bookings \
+                           WHERE event_id = $1 \
+                           UNION SELECT booking_id FROM sagas WHERE event_id = $1) AS theirs \
+                           WHERE booking_id > $2 ORDER BY booking_id LIMIT $3";
+                all(db, sql, &[&event.as_str(), &after, &most]).await?
+            }
         };
         found.iter().map(|row| parsed(row.try_get(0)?)).collect()
     }

@@ -68,6 +68,13 @@ pub(super) fn bookings_of(
             params![email.to_lowercase(), after, limit],
             |row| Columns::of(row).parsed(),
         ),
+        BuyerOf::Event(event) => db.all(
+            "SELECT booking_id FROM (SELECT booking_id FROM bookings WHERE event_id = ?1 \
+             UNION SELECT booking_id FROM sagas WHERE event_id = ?1) \
+             WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
+            params![event.as_str(), after, limit],
+            |row| Columns::of(row).parsed(),
+        ),
     }
 }
 

@@ -2,6 +2,7 @@
 //! directory of its own.
 
 mod actions;
+mod archiving;
 mod bad_input;
 mod best;
 mod booking_paths;

@@ -4,7 +4,7 @@ use crate::rows::{
 };
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
-use onrush_core::saga::Stage;
+use onrush_core::saga::{Stage, Step};
 use onrush_ledger::booking::{Buyer, BuyerOf};
 use onrush_ledger::money::RefundStatus;
 use onrush_ledger::projection::Moved;
@@ -311,4 +311,48 @@ async fn what_was_confirmed_lacks_a_receipt_and_what_went_back_a_credit_note() {
     let basis = books.receipt_basis(vec![booking_id("gala.1"), booking_id("gala.9")]).await;
     let [basis] = &*basis.expect("read") else { panic!("one of them is known") };
     assert_eq!((basis.issued.len(), basis.record.refunds.len()), (2, 1));
+}
+
+#[tokio::test]
+async fn money_that_is_still_to_come_or_to_go_is_counted_for_its_event_alone() {
+    let Some(books) = Books::new().await else { return };
+    let open = async |books: &Books| {
+        let open = books.open_money(&event("gala")).await.expect("read");
+        (open.under_way, open.without_document)
+    };
+    assert_eq!(open(&books).await, (0, 0));
+    books.project(page(1, vec![held("gala.1", 5)])).await.expect("written");
+    let rest = |version, step| Saga { version, step, next_at: None, ..saga("gala.1", 5) };
+    let paid = |version, step, payments| Transition { payments, ..to(rest(version, step)) };
+    books.advance(to(saga("gala.1", 5))).await.expect_err("it is there since the hold");
+    // Each way to be under way, by itself.
+    for (version, saga) in (2..).zip([
+        Saga { next_at: Some(Time(9)), ..rest(0, Step::Confirmed) },
+        Saga { stuck: Some("no answer".into()), ..rest(0, Step::Failed) },
+        rest(0, Step::PaymentSent),
+        rest(0, Step::Compensating),
+    ]) {
+        books.advance(to(Saga { version, ..saga })).await.expect("written");
+        assert_eq!(open(&books).await, (1, 0), "version {version}");
+    }
+    let closing = vec![payment("gala.1", 1, Stage::Closing, 5)];
+    books.advance(paid(6, Step::Failed, closing)).await.expect("written");
+    assert_eq!(open(&books).await, (1, 0), "a payment that is not at its end");
+    let captured = vec![payment("gala.1", 1, Stage::Captured, 5)];
+    books.advance(paid(7, Step::Confirmed, captured)).await.expect("written");
+    assert_eq!(open(&books).await, (0, 0), "nobody confirmed it yet");
+    let confirmed = Moved {
+        payment: Some(payment_id("gala.1", 1)),
+        ..moved("gala.1", HoldStatus::Confirmed, 9)
+    };
+    books.project(page(2, vec![fact(confirmed)])).await.expect("written");
+    assert_eq!(open(&books).await, (0, 1), "its receipt is missing");
+    issue(&books, 9, vec![draft("gala.1")]).await.expect("issued");
+    assert_eq!(open(&books).await, (0, 0));
+    let asked = vec![refund("gala.1", 1, RefundStatus::Requested, 9)];
+    let asked = Transition { refunds: asked, ..to(rest(8, Step::Confirmed)) };
+    books.advance(asked).await.expect("written");
+    assert_eq!(open(&books).await, (1, 0), "money is to go back");
+    let other = books.open_money(&event("other")).await.expect("read");
+    assert_eq!((other.under_way, other.without_document), (0, 0));
 }
