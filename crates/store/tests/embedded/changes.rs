@@ -211,7 +211,7 @@ fn fuller_changes() -> Vec<Change> {
             Some(SetupChange::ChannelReleased { channel, into, reason }.into())
         }
         Change::Hold(HoldChange::HoldPlaced { terms, until }) => {
-            let asked = Some(Box::new(asked()));
+            let asked = Some(asked().into());
             let terms = HoldTerms { asked, prices_minor: vec![1], ..(*terms).clone() };
             Some(HoldChange::HoldPlaced { terms: terms.into(), until }.into())
         }
@@ -219,7 +219,7 @@ fn fuller_changes() -> Vec<Change> {
     });
     let rather = changes().into_iter().find_map(|change| match change {
         Change::Hold(HoldChange::HoldPlaced { terms, until }) => {
-            let terms = HoldTerms { asked: Some(Box::new(rather())), ..(*terms).clone() };
+            let terms = HoldTerms { asked: Some(rather().into()), ..(*terms).clone() };
             Some(HoldChange::HoldPlaced { terms: terms.into(), until }.into())
         }
         _ => None,

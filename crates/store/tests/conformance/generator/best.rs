@@ -17,7 +17,7 @@ impl Generator {
             let same = row.terms.asked.clone().expect("it was looked for");
             let user =
                 if self.random.percent(20) { self.any_user() } else { row.terms.user.clone() };
-            let order = other.map_or(same, Box::new);
+            let order = other.map_or(same, Arc::new);
             let (booking, channels) = (row.terms.booking.clone(), self.some_channels());
             let types = self.types_again(&row, order.beside(), order.best().quantity());
             return self.ask(Command::HoldBest { booking, user, order, channels, types });
