@@ -1,7 +1,7 @@
 //! Connections to RabbitMQ, and sending over them so that nothing is lost unnoticed.
 
 use super::bodies::{Content, Message};
-use super::error::RabbitError;
+use super::error::{CERTIFICATES, RabbitError};
 use super::topology::{SLOT_RELEASED_KEY, TIMEOUT_KEY, Topology};
 use async_rs::{Runtime, TokioRuntime};
 use futures_util::StreamExt;
@@ -26,8 +26,6 @@ use std::time::Duration;
 pub const DUE_HEADER: &str = "due_ms";
 /// Seconds of silence that count as a broken connection, unless the address says otherwise.
 const HEARTBEAT_S: u16 = 10;
-/// What the settings call the certificates.
-const CERTIFICATES: &str = "rabbitmq.certificates";
 /// Kept on disk.
 const PERSISTENT: u8 = 2;
 
@@ -67,7 +65,9 @@ pub async fn connect(
     within(settings.tuning.patience, async {
         let connection = match tls {
             None => Connection::connect_uri(address, properties).await?,
-            Some(tls) => over_tls(address, properties, tls).await?,
+            Some(tls) => over_tls(address, properties, tls).await.map_err(|error| {
+                RabbitError::of_tls(error, settings.certificates.cert.is_some())
+            })?,
         };
         let channel = connection.create_channel().await?;
         topology.declare(&channel).await?;

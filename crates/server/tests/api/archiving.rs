@@ -10,7 +10,6 @@ use onrush_core::saga::{Stage, Step};
 use onrush_core::spec::Reason;
 use onrush_ledger::money::RefundStatus;
 use onrush_saga::Action;
-use onrush_store::Engine;
 use serde_json::{Value, json};
 
 impl Shop {
