@@ -29,6 +29,7 @@ pub mod lines;
 pub mod money;
 pub mod payers;
 pub mod phase;
+mod phrases;
 pub mod prices;
 pub mod question;
 pub mod refusal;

@@ -5,14 +5,12 @@ use crate::hold::HoldStatus;
 use crate::ids::{ChannelId, PlaceId, PoolId, SeatId, TypeId};
 use crate::payers::PayerBy;
 use crate::phase::Phase;
+use crate::phrases::{Bounds, Listed, Part, not_open};
 use crate::prices::Priced;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
-
-mod phrases;
-use phrases::{Bounds, Listed, Part, not_open};
 
 /// What a refusal is about, in the terms that transports have codes for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::prices::Priced;
 use std::fmt;
 
 /// Why a sale in this phase does not take part.
-pub(super) const fn not_open(phase: Phase) -> &'static str {
+pub(crate) const fn not_open(phase: Phase) -> &'static str {
     match phase {
         Phase::Scheduled | Phase::Prequeue => "the sale is not open yet; come back when it opens",
         Phase::Open => "the sale is open; this is possible only before",
@@ -16,7 +16,7 @@ pub(super) const fn not_open(phase: Phase) -> &'static str {
 }
 
 /// The part of an event that a limit is of; nothing for all of it.
-pub(super) struct Part<'a>(pub(super) Option<&'a Priced>, pub(super) Option<&'a TypeId>);
+pub(crate) struct Part<'a>(pub(crate) Option<&'a Priced>, pub(crate) Option<&'a TypeId>);
 
 impl fmt::Display for Part<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,7 +27,7 @@ impl fmt::Display for Part<'_> {
 }
 
 /// How many units of a type a booking may have.
-pub(super) struct Bounds(pub(super) u32, pub(super) Option<u32>);
+pub(crate) struct Bounds(pub(crate) u32, pub(crate) Option<u32>);
 
 impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,7 +39,7 @@ impl fmt::Display for Bounds {
 }
 
 /// Ids, with commas between them.
-pub(super) struct Listed<'a>(pub(super) &'a [SeatId]);
+pub(crate) struct Listed<'a>(pub(crate) &'a [SeatId]);
 
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
