@@ -116,13 +116,13 @@ problems! {
     /// Of reading what anyone may see.
     OpenProblems: 400 503;
     /// Of reading what anyone may see of one event.
-    EventProblems: 400 404 503;
+    EventProblems: 400 404 410 503;
     /// Of reading with a token.
-    ReadProblems: 400 401 404 429 503;
+    ReadProblems: 400 401 404 410 429 503;
     /// Of reading with a token what only some states have.
-    ConflictProblems: 400 401 404 409 429 503;
+    ConflictProblems: 400 401 404 409 410 429 503;
     /// Of changing something.
-    WriteProblems: 400 401 404 408 409 413 415 422 429 503;
+    WriteProblems: 400 401 404 408 409 410 413 415 422 429 503;
     /// Of asking for a guest token.
     GuestProblems: 400 403 408 413 415 422 429 503;
     /// Of renewing a guest token, or carrying its visitor to another device.
@@ -130,7 +130,7 @@ problems! {
     /// Of taking over another device's visitor.
     CarriedProblems: 400 404 408 413 415 422 429 503;
     /// Of paying.
-    PayProblems: 400 401 404 408 409 413 415 422 429 502 503;
+    PayProblems: 400 401 404 408 409 410 413 415 422 429 502 503;
     /// Of a gateway's message.
     WebhookProblems: 400 404 408 409 413 503;
     /// Of signing in.
@@ -140,7 +140,7 @@ problems! {
     /// Of signing out.
     SignOutProblems: 403 503;
     /// Of opening a stream.
-    StreamProblems: 400 401 403 404 429 503;
+    StreamProblems: 400 401 403 404 410 429 503;
 }
 
 fn described(status: u16) -> Response {
@@ -158,6 +158,7 @@ fn described(status: u16) -> Response {
         409 => {
             "The state does not allow it, or settings or a plan's parts do not go together; the code says why"
         }
+        410 => "`EVENT_ARCHIVED`: the event is over, and nothing is kept of it here",
         408 => "`BODY_TOO_SLOW`",
         413 => "`BODY_TOO_LARGE`",
         415 => "`UNSUPPORTED_MEDIA_TYPE`",
