@@ -309,6 +309,31 @@ fn a_missing_or_older_ledger_does_not_start() {
     refused(copy.path(), &["the ledger", "older", "--accept-restored"]);
 }
 
+/// Seed 872112751742 of the simulator: the tables were brought up to date, and then the start was refused.
+#[test]
+fn a_start_that_is_refused_leaves_the_tables_of_a_version_before() {
+    let mut shop = Shop::sold();
+    let older = shop.copy();
+    shop.sell(3);
+    shop.stop();
+    for name in ["engine.db", "engine.db-wal", "engine.db-shm"] {
+        remove(shop.path(), &[name]);
+        fs::copy(older.path().join(name), shop.path().join(name)).expect("a copy");
+    }
+    let ledger = shop.path().join("ledger.db");
+    let before = Connection::open(&ledger).expect("a ledger");
+    before
+        .execute_batch("DROP TABLE events_over; PRAGMA user_version = 12")
+        .expect("as a version before had it");
+    drop(before);
+    remove(shop.path(), &["witness.json"]);
+    refused(shop.path(), &["the journal is an older copy", "--accept-restored"]);
+    assert_eq!(number(&ledger, "PRAGMA user_version"), 12);
+    let (code, said) = start(shop.path(), &["--accept-restored"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(number(&ledger, "PRAGMA user_version") > 12);
+}
+
 #[test]
 fn databases_copied_without_their_logs_do_not_start() {
     let mut shop = Shop::sold();

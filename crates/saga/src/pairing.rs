@@ -68,8 +68,28 @@ impl Before {
     }
 
     /// Whether anything was ever decided.
-    pub fn has_decisions(&self) -> bool {
+    fn has_decisions(&self) -> bool {
         self.journal.last > Seq::default()
+    }
+
+    /// Says no to a ledger that does not belong to the journal, unless that is accepted: before it
+    /// is opened, which may bring its tables up to date. `followed` is how far the ledger of the
+    /// directory `data` has come, if there is one.
+    ///
+    /// # Errors
+    /// Why not, as a sentence with the way out.
+    pub fn check_ledger(
+        &self,
+        data: &Path,
+        followed: Option<FeedPosition>,
+        accept: bool,
+    ) -> Result<(), String> {
+        match followed {
+            _ if accept => Ok(()),
+            Some(position) => self.position(position, false).map(drop),
+            None if self.has_decisions() => Err(ledger_is_missing(data)),
+            None => Ok(()),
+        }
     }
 
     /// Whether a ledger that has come this far belongs to the journal.
@@ -249,8 +269,8 @@ pub fn another_past(seq: u64, followed: Time, made_at: Time) -> String {
     )
 }
 
-/// Whether the ledger's file is missing beside a journal that has decisions; asked before one is made.
-pub fn ledger_is_missing(data: &Path) -> String {
+/// The sentence about a journal that has decisions and no ledger beside it.
+fn ledger_is_missing(data: &Path) -> String {
     format!(
         "{}: the ledger is missing beside a journal that has decisions: bookings could be made anew from the \
          journal, payments and refunds could not. {WAY_OUT}",

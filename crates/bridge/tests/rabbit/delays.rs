@@ -7,7 +7,7 @@ use onrush_bridge::cursors::MemoryCursors;
 use onrush_bridge::rabbit::bodies::{Content, FreedBy, Message, SlotReleased};
 use onrush_bridge::rabbit::topology::{SLOT_RELEASED_KEY, TIMEOUT_KEY, Topology};
 use onrush_core::Time;
-use onrush_store::embedded::Clock;
+use onrush_store::embedded::{Clock, ManualClock};
 use std::collections::BTreeMap;
 
 /// What a busy machine may add to a delay; the ladder's own share is 20 ms.
@@ -37,8 +37,26 @@ async fn deadlines_of_all_lengths_arrive_in_time() {
         let late_ms = at.since_ms(due);
         assert!((0..LATE_MS + 1_000).contains(&late_ms), "{event} came {late_ms} ms late");
     }
-    // 1,500 alone waits 200 ms seven times over.
-    assert!(node.count(|counts| &counts.hopped) >= 7);
+    node.stop().await;
+}
+
+/// The longest rung is 200 ms; time stands still until it was waited in seven times.
+#[tokio::test]
+async fn deadline_beyond_the_longest_rung_waits_in_it_over_and_over() {
+    let Some(server) = shared_server() else { return };
+    let settings = settings(&server, "far.");
+    let time = ManualClock::new(Time(1_796_119_200_000));
+    let stage = Stage::new(Clock::Manual(time.clone()));
+    let mut node = Node::start(&stage, &settings, MemoryCursors::new(stage.clock.clone()));
+    let (_connection, outlet) = outlet(&settings).await;
+    let due = stage.clock.now().plus_ms(1_500);
+    let sent = outlet.send(&deadline("e", due), stage.clock.now()).await.expect("sent");
+    outlet.confirmed(sent).await.expect("RabbitMQ has it");
+    node.counted(|counts| &counts.hopped, 7).await;
+    assert_eq!(node.count(|counts| &counts.woken), 0, "before its time");
+    time.set(due);
+    let (event, at) = node.next_wake().await;
+    assert_eq!((event.as_str(), at), ("e", due));
     node.stop().await;
 }
 

@@ -149,9 +149,7 @@ pub(super) fn create(path: &Path) -> Result<(), OpenError> {
 /// Brings the tables up to date.
 pub(super) fn migrate(path: &Path) -> Result<(), OpenError> {
     let connection = open_writer(path).map_err(OpenError::sqlite(path))?;
-    // The header does not show what is only in the write-ahead log.
-    let version = migrations::version(&connection).map_err(OpenError::sqlite(path))?;
-    known(path, version)?;
+    let version = known_version(&connection, path)?;
     if version < migrations::NEWEST {
         tracing::info!(version, newest = migrations::NEWEST, "bringing the ledger up to date");
         migrations::run(&connection).map_err(OpenError::sqlite(path))?;
@@ -193,12 +191,24 @@ pub(super) fn open_alone(path: &Path) -> Result<Connection, OpenError> {
     let connection = open_reader(path)
         .or_else(|error| if has_log(path) { Err(error) } else { open_unlocked(path) })
         .map_err(OpenError::sqlite(path))?;
-    let version = migrations::version(&connection).map_err(OpenError::sqlite(path))?;
-    known(path, version)?;
+    let version = known_version(&connection, path)?;
     if version < migrations::NEWEST {
         return Err(OpenError::Older { path: path.to_owned(), version, known: migrations::NEWEST });
     }
     Ok(connection)
+}
+
+/// Opens the file for reading before anything is changed in it, and says which version wrote it.
+pub(super) fn open_as_it_is(path: &Path) -> Result<(Connection, u32), OpenError> {
+    let connection = open_still(path).map_err(OpenError::sqlite(path))?;
+    let version = known_version(&connection, path)?;
+    Ok((connection, version))
+}
+
+/// The version of the tables, which the header does not show while it is only in the log.
+fn known_version(connection: &Connection, path: &Path) -> Result<u32, OpenError> {
+    let version = migrations::version(connection).map_err(OpenError::sqlite(path))?;
+    known(path, version).map(|()| version)
 }
 
 /// Opens the file for reading while nobody writes it.

@@ -193,12 +193,20 @@ impl SqliteLedger {
         }
     }
 
-    /// Whether there is a ledger in the directory `dir`.
+    /// How far the ledger in the directory `dir` has followed its journal, also if a version before
+    /// wrote it; nothing if there is none. It is not changed, so that this can be asked before a
+    /// start that may be refused.
     ///
     /// # Errors
-    /// See [`OpenError`]: a file that is there and is no ledger.
-    pub fn exists(dir: &Path) -> Result<bool, OpenError> {
-        database::exists(&database::path_in(dir))
+    /// See [`OpenError`]: a file that is there and is no ledger, or one that cannot be read.
+    pub fn followed(dir: &Path) -> Result<Option<FeedPosition>, OpenError> {
+        let path = database::path_in(dir);
+        if !database::exists(&path)? {
+            return Ok(None);
+        }
+        let (connection, version) = database::open_as_it_is(&path)?;
+        let position = projection::position_of(&connection, version);
+        position.map(Some).map_err(OpenError::sqlite(&path))
     }
 
     /// Waits until a page of the file turns out not to be what was written, and says what is wrong.

@@ -7,7 +7,10 @@ use super::{bookings, catalogue, deliveries, money, sagas};
 use crate::projection::{Fact, FeedPosition, Moved, Projection};
 use crate::saga::Saga;
 use onrush_core::Time;
-use rusqlite::params;
+use rusqlite::{Connection, params};
+
+/// The version whose tables say first which journal was followed.
+const SAYS_JOURNAL: u32 = 5;
 
 pub(super) fn cursor(db: &Statements<'_>) -> rusqlite::Result<u64> {
     let seq = db.first("SELECT seq FROM feed_cursor WHERE id = 1", [], |row| row.get(0))?;
@@ -21,6 +24,15 @@ pub(super) fn position(db: &Statements<'_>) -> rusqlite::Result<FeedPosition> {
         Ok(FeedPosition { seq, at: at.map(Time), journal: row.get(2)? })
     })?;
     Ok(found.unwrap_or_default())
+}
+
+/// The same of tables that a version before may have made, as its connection reads them.
+pub(super) fn position_of(connection: &Connection, version: u32) -> rusqlite::Result<FeedPosition> {
+    if version >= SAYS_JOURNAL {
+        return position(&Statements::new(connection));
+    }
+    let seq = cursor(&Statements::new(connection))?;
+    Ok(FeedPosition { seq, ..FeedPosition::default() })
 }
 
 pub(super) fn follow(db: &Statements<'_>, position: &FeedPosition) -> rusqlite::Result<()> {

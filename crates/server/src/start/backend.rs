@@ -7,7 +7,7 @@ use onrush_base::config::{Config, LedgerName};
 use onrush_base::metrics::AskPublishers;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
-use onrush_saga::pairing::{Before, Pairing, ledger_is_missing, remember_keys};
+use onrush_saga::pairing::{Before, Pairing, remember_keys};
 use onrush_store::Engine;
 use onrush_store::embedded::{Clock, Embedded, Options, Space};
 use onrush_store::flags::Flags;
@@ -72,8 +72,8 @@ impl Backend {
         match (config.ledger, config.engine) {
             (LedgerName::Sqlite, _) => {
                 let before = look(config).await?;
-                let must_exist = before.has_decisions() && !config.accept_restored;
-                let ledger = Arc::new(open_sqlite(config, must_exist).await?);
+                let (before, ledger) = open_sqlite(config, before).await?;
+                let ledger = Arc::new(ledger);
                 let opened = open_embedded(config, options, before, &*ledger).await?;
                 let (engine, clock, pairing) = opened;
                 Ok(Self {
@@ -314,13 +314,17 @@ async fn look(config: &Config) -> Result<Before, StartError> {
     Ok(before)
 }
 
-async fn open_sqlite(config: &Config, must_exist: bool) -> Result<SqliteLedger, StartError> {
-    let data = config.data.clone();
-    let opened = tokio::task::spawn_blocking(move || -> Result<SqliteLedger, StartError> {
-        if must_exist && !SqliteLedger::exists(&data).map_err(StartError::Ledger)? {
-            return Err(StartError::Restored(ledger_is_missing(&data)));
-        }
-        SqliteLedger::open(&data).map_err(StartError::Ledger)
+/// Opens the ledger in its file, unless it turns out not to belong to the journal.
+async fn open_sqlite(
+    config: &Config,
+    before: Before,
+) -> Result<(Before, SqliteLedger), StartError> {
+    let (data, accept) = (config.data.clone(), config.accept_restored);
+    let opened = tokio::task::spawn_blocking(move || -> Result<_, StartError> {
+        let followed = SqliteLedger::followed(&data).map_err(StartError::Ledger)?;
+        before.check_ledger(&data, followed, accept).map_err(StartError::Restored)?;
+        let ledger = SqliteLedger::open(&data).map_err(StartError::Ledger)?;
+        Ok((before, ledger))
     });
     opened.await.map_err(|error| StartError::Data(io::Error::other(error)))?
 }

@@ -2,7 +2,7 @@
 
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::{SqliteLedger, SteppedLedger};
-use onrush_saga::pairing::{Before, Pairing, ledger_is_missing};
+use onrush_saga::pairing::{Before, Pairing};
 use onrush_store::embedded::{Embedded, Options, Stepped};
 use std::future::Future;
 use std::path::Path;
@@ -30,10 +30,8 @@ pub(super) async fn open(dir: &Path, options: Options) -> Result<Opened, String>
     {
         return Err(why);
     }
-    let is_there = SqliteLedger::exists(dir).map_err(|error| error.to_string())?;
-    if before.has_decisions() && !accept && !is_there {
-        return Err(ledger_is_missing(dir));
-    }
+    let followed = SqliteLedger::followed(dir).map_err(|error| error.to_string())?;
+    before.check_ledger(dir, followed, accept)?;
     let (ledger, mut ledger_steps) = SteppedLedger::open(dir).map_err(|error| error.to_string())?;
     let position = driven(&mut ledger_steps, ledger.position()).await;
     let position = before.position(position.map_err(|error| error.to_string())?, accept)?;

@@ -7,7 +7,7 @@ use onrush_core::saga::Stage;
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::BookingFilter;
 use onrush_ledger::money::{Capture, Payment, RefundStatus};
-use onrush_ledger::projection::{Fact, Projection};
+use onrush_ledger::projection::{Fact, FeedPosition, Projection};
 use onrush_ledger::receipt::ReceiptFilter;
 use onrush_ledger::saga::{Saga, Transition};
 use onrush_ledger::sqlite::{LedgerReader, OpenError, SqliteLedger};
@@ -316,6 +316,30 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
     let record = ledger.saga_record(&booking_id("gala.1")).await.expect("read").expect("there");
     assert_eq!(record.refunds, before.understood);
+}
+
+#[tokio::test]
+async fn how_far_a_ledger_has_followed_is_told_without_bringing_it_up_to_date() {
+    let dir = dir();
+    let followed = || SqliteLedger::followed(dir.path()).expect("it can be asked");
+    assert_eq!(followed(), None);
+    assert!(!dir.path().join("ledger.db").exists());
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    let position = FeedPosition { seq: 7, at: Some(Time(8)), journal: Some("one".into()) };
+    ledger.follow(position.clone()).await.expect("written");
+    ledger.close();
+    assert_eq!(followed(), Some(position));
+    // Before journals had identities.
+    sql(dir.path())
+        .execute_batch(
+            "ALTER TABLE feed_cursor DROP COLUMN journal; ALTER TABLE feed_cursor DROP COLUMN at; \
+             PRAGMA user_version = 4",
+        )
+        .expect("as it was");
+    assert_eq!(followed(), Some(FeedPosition { seq: 7, ..FeedPosition::default() }));
+    let version = "SELECT user_version FROM pragma_user_version";
+    let version: u32 = sql(dir.path()).query_row(version, [], |row| row.get(0)).expect("stamped");
+    assert_eq!(version, 4);
 }
 
 #[tokio::test]
