@@ -64,15 +64,9 @@ pub enum Fact {
         /// The price of one unit, in minor units.
         price_minor: i64,
     },
-    /// Units are held for a new booking. A saga comes with it if something is to be paid; one that
-    /// is stored already (because a payment began before the feed was followed so far) stays as it
-    /// is.
-    Held {
-        /// The booking.
-        booking: Box<Booking>,
-        /// Its saga.
-        saga: Option<Box<Saga>>,
-    },
+    /// Units are held for a new booking. It has no saga before somebody pays for it, or it is
+    /// confirmed: see [`Moved`].
+    Held(Box<Booking>),
     /// A booking has another status: see [`Moved`].
     Moved(Box<Moved>),
     /// A hold runs out at this time from now on, as the row of a room-night says.
@@ -101,6 +95,10 @@ pub enum Fact {
 }
 
 /// A booking has another status, and its saga may have something to do because of it.
+///
+/// The saga of a booking that costs something begins with the status `paying` (at `RESERVE_OK`, due
+/// at once) or `confirmed` (at its end), unless it is stored already because a payment began before
+/// the feed was followed so far. A hold that nobody paid for leaves none.
 ///
 /// A saga at `RESERVE_OK` moves by itself: to `CONFIRMED` if the status is `confirmed` and to
 /// `FAILED` if it is `released` or `expired`, in a new version, with a line in its history and
@@ -156,6 +154,23 @@ impl Moved {
         };
         let updated_at = led.updated_at.max(self.at);
         Ok(Some(Saga { version: led.version + 1, updated_at, ..led }))
+    }
+
+    /// The saga that begins with it, if `booking` has none yet.
+    pub(crate) fn begin(&self, booking: &Booking) -> Option<Saga> {
+        let (step, next_at) = match self.status {
+            // Whoever began the payment may have died before they wrote it down.
+            HoldStatus::Paying if booking.amount_minor > 0 => (Step::ReserveOk, Some(self.at)),
+            HoldStatus::Confirmed if booking.amount_minor > 0 => (Step::Confirmed, None),
+            HoldStatus::Held
+            | HoldStatus::Paying
+            | HoldStatus::Confirmed
+            | HoldStatus::Released
+            | HoldStatus::Expired
+            | HoldStatus::Cancelled => return None,
+        };
+        let saga = Saga::of_booking(booking);
+        Some(Saga { step, next_at, updated_at: self.at.max(saga.updated_at), ..saga })
     }
 
     /// What a saga's history says of it.

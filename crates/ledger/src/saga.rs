@@ -1,6 +1,6 @@
 //! Sagas: one row a booking, and what happened to it.
 
-use crate::booking::Buyer;
+use crate::booking::{Booking, Buyer};
 use crate::delivery::Message;
 use crate::money::{Payment, Refund};
 use onrush_core::Time;
@@ -41,6 +41,32 @@ pub struct Saga {
     pub tries: u32,
     /// Why it cannot go on by itself. An operator has to act.
     pub stuck: Option<String>,
+}
+
+impl Saga {
+    /// The first version of the saga of a booking that is held, with nothing to do by itself.
+    #[must_use]
+    pub fn of_booking(booking: &Booking) -> Self {
+        let Booking { booking, event, user, amount_minor, currency, created_at, .. } = booking;
+        let digits = booking.as_str().rsplit_once('.').map_or("", |(_, digits)| digits);
+        Self {
+            saga_id: format!("saga-{digits}"),
+            booking: booking.clone(),
+            event: event.clone(),
+            user: user.clone(),
+            amount_minor: *amount_minor,
+            currency: *currency,
+            step: Step::ReserveOk,
+            reserve_completed_at: Some(*created_at),
+            payment_completed_at: None,
+            updated_at: *created_at,
+            version: 1,
+            payment: None,
+            next_at: None,
+            tries: 0,
+            stuck: None,
+        }
+    }
 }
 
 /// Everything about one booking's money.

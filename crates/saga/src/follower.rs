@@ -1,7 +1,7 @@
 //! Follows the feed into the ledger: bookings and catalogue as rows, and sagas that have something to do.
 
 use super::kill;
-use super::rows::saga_of_hold;
+use super::rows::booking_of_hold;
 use super::sagas::Sagas;
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::{HoldStatus, HoldTerms};
@@ -13,9 +13,7 @@ use onrush_core::question::BookingOf;
 use onrush_core::saga::{Position, Step};
 use onrush_core::settings::Settings;
 use onrush_core::{Change, Time};
-use onrush_ledger::booking::Booking;
 use onrush_ledger::projection::{Fact, Moved, Projection, room_night};
-use onrush_ledger::saga::Saga;
 use onrush_relay::messages::of_change;
 use onrush_store::{Ask, Failure, FeedEntry, FeedPage, Seq};
 use std::collections::HashMap;
@@ -170,13 +168,13 @@ impl Follower {
             Fact::Moved(moved) => moved.wake,
             Fact::Event { .. }
             | Fact::Price { .. }
-            | Fact::Held { .. }
+            | Fact::Held(_)
             | Fact::Until { .. }
             | Fact::Stock { .. }
             | Fact::CheckedIn { .. } => false,
         });
         let tells = !projection.messages.is_empty();
-        let holds = projection.facts.iter().any(|fact| matches!(fact, Fact::Held { .. }));
+        let holds = projection.facts.iter().any(|fact| matches!(fact, Fact::Held(_)));
         let held = Position { step: Step::ReserveOk, stage: None };
         if holds {
             kill::point("before", held);
@@ -211,7 +209,7 @@ impl Follower {
             Fact::Moved(moved) => (moved.status == HoldStatus::Confirmed).then_some(&moved.booking),
             Fact::Event { .. }
             | Fact::Price { .. }
-            | Fact::Held { .. }
+            | Fact::Held(_)
             | Fact::Until { .. }
             | Fact::Stock { .. }
             | Fact::CheckedIn { .. } => None,
@@ -235,7 +233,7 @@ impl Follower {
             for (index, change) in entry.changes.iter().enumerate() {
                 let currency = self.currency(&entry.event, change).await?;
                 if let Some(terms) = self.confirmed_free(entry, change).await? {
-                    projection.facts.push(held(&entry.event, &terms, currency, None, entry.at));
+                    projection.facts.push(held(&entry.event, &terms, currency, entry.at));
                 }
                 if !self.is_free(change) {
                     add(&mut projection.facts, entry, change, currency, now);
@@ -305,32 +303,9 @@ impl Follower {
     }
 }
 
-/// A booking that is held.
-fn held(
-    event: &EventId,
-    terms: &HoldTerms,
-    currency: Currency,
-    saga: Option<Box<Saga>>,
-    at: Time,
-) -> Fact {
-    let booking = Box::new(Booking {
-        booking: terms.booking.clone(),
-        event: event.clone(),
-        user: terms.user.clone(),
-        status: HoldStatus::Held,
-        lines: terms.lines.clone(),
-        prices_minor: terms.prices_minor.clone(),
-        types: terms.types.clone(),
-        amount_minor: terms.amount_minor,
-        fee_minor: terms.fee_minor,
-        currency,
-        payment: None,
-        refund_minor: 0,
-        checked_in: 0,
-        created_at: terms.created_at,
-        updated_at: at,
-    });
-    Fact::Held { booking, saga }
+/// Units are held for a booking.
+fn held(event: &EventId, terms: &HoldTerms, currency: Currency, at: Time) -> Fact {
+    Fact::Held(Box::new(booking_of_hold(event, terms, currency, at)))
 }
 
 /// What one change makes of the ledger's rows. Sagas that have something to do because of it do it by `now`.
@@ -351,8 +326,7 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
         Change::Setup(change) => add_setup(facts, event, change, at),
         Change::Hold(change) => match change {
             HoldChange::HoldPlaced { terms, until } => {
-                let saga = saga_of_hold(event, terms, currency, *until);
-                facts.push(held(event, terms, currency, Some(Box::new(saga)), entry.at));
+                facts.push(held(event, terms, currency, entry.at));
                 if terms.lines.pools().iter().any(|line| room_night(&line.pool).is_some()) {
                     facts.push(Fact::Until { booking: terms.booking.clone(), until: *until });
                 }

@@ -2,40 +2,40 @@
 
 use super::gateway::Order;
 use onrush_core::Time;
-use onrush_core::hold::HoldTerms;
+use onrush_core::hold::{HoldStatus, HoldTerms};
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
-use onrush_core::saga::{Stage, Step};
+use onrush_core::saga::Stage;
+use onrush_ledger::booking::Booking;
 use onrush_ledger::money::{Capture, OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::{Saga, SagaRecord};
 
 /// After the end of a hold, how long to wait for the feed to tell of it before asking.
 pub(super) const AFTER_HOLD_MS: i64 = 10_000;
 
-/// The saga of a hold that was just placed.
-pub(super) fn saga_of_hold(
+/// The ledger's row of a hold that was just placed.
+pub(super) fn booking_of_hold(
     event: &EventId,
     terms: &HoldTerms,
     currency: Currency,
-    until: Time,
-) -> Saga {
-    let digits = terms.booking.as_str().rsplit_once('.').map_or("", |(_, digits)| digits);
-    Saga {
-        saga_id: format!("saga-{digits}"),
+    at: Time,
+) -> Booking {
+    Booking {
         booking: terms.booking.clone(),
         event: event.clone(),
         user: terms.user.clone(),
+        status: HoldStatus::Held,
+        lines: terms.lines.clone(),
+        prices_minor: terms.prices_minor.clone(),
+        types: terms.types.clone(),
         amount_minor: terms.amount_minor,
+        fee_minor: terms.fee_minor,
         currency,
-        step: Step::ReserveOk,
-        reserve_completed_at: Some(terms.created_at),
-        payment_completed_at: None,
-        updated_at: terms.created_at,
-        version: 1,
         payment: None,
-        next_at: Some(until.plus_ms(AFTER_HOLD_MS)),
-        tries: 0,
-        stuck: None,
+        refund_minor: 0,
+        checked_in: 0,
+        created_at: terms.created_at,
+        updated_at: at,
     }
 }
 

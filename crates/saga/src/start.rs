@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::look::DriveError;
 use super::payers::Begins;
-use super::rows::{payment_of_saga, saga_of_hold};
+use super::rows::{AFTER_HOLD_MS, booking_of_hold, payment_of_saga};
 use super::sagas::Sagas;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
@@ -17,7 +17,7 @@ use onrush_core::{Command, Refusal, Time};
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Buyer;
 use onrush_ledger::money::Payment;
-use onrush_ledger::saga::SagaRecord;
+use onrush_ledger::saga::{Saga, SagaRecord};
 use onrush_store::{Ask, Failure};
 
 /// Payments that have ended and are met one after the other by one request, at most.
@@ -273,7 +273,7 @@ impl Sagas {
         StartError::GatewayUnavailable { why: why.into(), retry_after_ms }
     }
 
-    /// A booking whose saga the follower has not written yet.
+    /// A booking without a saga: nobody has tried to pay for it, as far as the ledger knows.
     async fn open_record(
         &self,
         event: &EventId,
@@ -281,8 +281,9 @@ impl Sagas {
         until: Time,
     ) -> Result<SagaRecord, StartError> {
         let currency = self.currency(event).await?;
-        let mut saga = saga_of_hold(event, &view.terms, currency, until);
-        saga.version = 0;
+        let booking = booking_of_hold(event, &view.terms, currency, view.terms.created_at);
+        let next_at = Some(until.plus_ms(AFTER_HOLD_MS));
+        let saga = Saga { version: 0, next_at, ..Saga::of_booking(&booking) };
         Ok(SagaRecord { saga, payments: Vec::new(), refunds: Vec::new() })
     }
 

@@ -288,7 +288,7 @@ impl Stage {
             created_at: self.clock.now(),
             updated_at: self.clock.now(),
         });
-        let facts = vec![Fact::Held { booking, saga: None }];
+        let facts = vec![Fact::Held(booking)];
         let projection = Projection { cursor: 1, facts, ..Projection::default() };
         self.ledger.project(projection).await.unwrap();
     }

@@ -52,7 +52,7 @@ async fn deadline_beyond_the_longest_rung_waits_in_it_over_and_over() {
     let due = stage.clock.now().plus_ms(1_500);
     let sent = outlet.send(&deadline("e", due), stage.clock.now()).await.expect("sent");
     outlet.confirmed(sent).await.expect("RabbitMQ has it");
-    node.counted(|counts| &counts.hopped, 7).await;
+    node.counted(7, |counts| &counts.hopped).await;
     assert_eq!(node.count(|counts| &counts.woken), 0, "before its time");
     time.set(due);
     let (event, at) = node.next_wake().await;

@@ -131,7 +131,7 @@ impl<'a> Fold<'a> {
         let mut concerned: BTreeSet<&str> = BTreeSet::new();
         for fact in facts {
             match fact {
-                Fact::Held { booking, .. } => concerned.insert(booking.booking.as_str()),
+                Fact::Held(booking) => concerned.insert(booking.booking.as_str()),
                 Fact::Moved(moved) => concerned.insert(moved.booking.as_str()),
                 Fact::CheckedIn { booking, .. } | Fact::Until { booking, .. } => {
                     concerned.insert(booking.as_str())
@@ -182,7 +182,7 @@ impl<'a> Fold<'a> {
                 let row = PriceRow { event_id: event, kind, name, price_minor: *price_minor };
                 self.prices.insert((event, kind, name), row);
             }
-            Fact::Held { booking, saga } => self.hold(booking, saga.as_deref()),
+            Fact::Held(booking) => self.hold(booking),
             Fact::Moved(moved) => self.follow(moved),
             Fact::Until { booking, until } => {
                 if let Some(Kept { row, .. }) = self.bookings.get(booking) {
@@ -200,18 +200,12 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// Adds a booking and its saga. One that is known stays as it is: it may have moved since.
-    fn hold(&mut self, booking: &Booking, saga: Option<&Saga>) {
+    /// Adds a booking. One that is known stays as it is: it may have moved since.
+    fn hold(&mut self, booking: &Booking) {
         if !self.bookings.contains_key(&booking.booking) {
             self.nights.status(booking, None, booking.status);
             let kept = Kept { row: booking.clone(), is_new: true, is_changed: true };
             self.bookings.insert(booking.booking.clone(), kept);
-        }
-        let Some(saga) = saga else { return };
-        if !self.sagas.contains_key(&saga.booking) {
-            self.note(saga, "the units are held".into());
-            let kept = Kept { row: saga.clone(), is_new: true, is_changed: true };
-            self.sagas.insert(saga.booking.clone(), kept);
         }
     }
 
@@ -229,7 +223,15 @@ impl<'a> Fold<'a> {
             row.updated_at = moved.at;
             kept.is_changed = true;
         }
-        let Some(kept) = self.sagas.get(&moved.booking) else { return };
+        let Some(kept) = self.sagas.get(&moved.booking) else {
+            let booking = self.bookings.get(&moved.booking);
+            if let Some(saga) = booking.and_then(|kept| moved.begin(&kept.row)) {
+                self.note(&saga, moved.note());
+                let kept = Kept { row: saga, is_new: true, is_changed: true };
+                self.sagas.insert(moved.booking.clone(), kept);
+            }
+            return;
+        };
         let is_unfinished = || Ok::<_, Infallible>(self.unfinished.contains(&moved.booking));
         let Ok(led) = moved.lead(kept.row.clone(), is_unfinished);
         let Some(saga) = led else { return };

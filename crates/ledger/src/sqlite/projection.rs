@@ -71,16 +71,16 @@ fn apply(db: &Statements<'_>, fact: &Fact) -> rusqlite::Result<()> {
         Fact::Price { event, kind, name, price_minor } => {
             catalogue::put_price(db, event, kind, name, *price_minor)
         }
-        Fact::Held { booking, saga } => {
-            bookings::add(db, booking)?;
-            match saga {
-                Some(saga) => sagas::begin(db, saga, None, "the units are held").map(drop),
-                None => Ok(()),
-            }
-        }
+        Fact::Held(booking) => bookings::add(db, booking),
         Fact::Moved(moved) => {
             bookings::set_status(db, moved)?;
-            let Some(saga) = sagas::find(db, &moved.booking)? else { return Ok(()) };
+            let Some(saga) = sagas::find(db, &moved.booking)? else {
+                let booking = bookings::find(db, &moved.booking)?;
+                return match booking.and_then(|booking| moved.begin(&booking)) {
+                    Some(saga) => sagas::begin(db, &saga, None, &moved.note()).map(drop),
+                    None => Ok(()),
+                };
+            };
             let unfinished = || money::is_unfinished(db, &moved.booking);
             match moved.lead(saga, unfinished)? {
                 Some(saga) => write(db, &saga, moved),

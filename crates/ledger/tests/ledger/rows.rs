@@ -154,7 +154,7 @@ pub(crate) fn page(cursor: u64, facts: Vec<Fact>) -> Projection {
 }
 
 pub(crate) fn held(id: &str, at: i64) -> Fact {
-    Fact::Held { booking: Box::new(booking(id, at)), saga: Some(Box::new(saga(id, at))) }
+    Fact::Held(Box::new(booking(id, at)))
 }
 
 pub(crate) fn fact(moved: Moved) -> Fact {

@@ -1,8 +1,11 @@
 //! Several nodes on one database.
 
 use super::books::{Books, database, open, open_with};
-use crate::rows::{booking_id, held, message, next, page, payment, refunds_of_before, saga, to};
+use crate::rows::{
+    booking_id, fact, held, message, moved, next, page, payment, refunds_of_before, saga, to,
+};
 use onrush_core::Time;
+use onrush_core::hold::HoldStatus;
 use onrush_core::saga::Stage;
 use onrush_ledger::postgres::{PgLedger, PgOpenError, PgOptions};
 use onrush_ledger::projection::Projection;
@@ -131,7 +134,8 @@ async fn feed_that_is_followed_while_others_begin_the_same_sagas_is_projected_wh
     let other = Arc::new(open(&books.url).await);
     for round in 0..10 {
         let ids: Vec<String> = (0..40).map(|n| format!("gala.{round}-{n}")).collect();
-        let facts = ids.iter().map(|id| held(id, 5)).collect();
+        let paying = |id: &String| [held(id, 5), fact(moved(id, HoldStatus::Paying, 5))];
+        let facts = ids.iter().flat_map(paying).collect();
         let begun: Vec<_> =
             ids.iter().rev().map(|id| tokio::spawn(other.advance(to(saga(id, 5))))).collect();
         books.project(page(round + 1, facts)).await.expect("written");

@@ -19,7 +19,7 @@ fn stay(id: &str, nights: &[&str], quantity: u32) -> Fact {
         .collect();
     let lines = Lines::new(lines, vec![]).expect("lines");
     let booking = Booking { event: event("hotel"), lines, ..booking(id, 5) };
-    Fact::Held { booking: Box::new(booking), saga: None }
+    Fact::Held(Box::new(booking))
 }
 
 fn until(id: &str, until: i64) -> Fact {

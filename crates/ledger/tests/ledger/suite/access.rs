@@ -37,7 +37,7 @@ async fn withdrawing_a_link_is_of_one_booking_and_lasts() {
 #[tokio::test]
 async fn whoever_is_erased_has_no_link_any_more() {
     let Some(books) = Books::new().await else { return };
-    let whole = |id: &str| Fact::Held { booking: Box::new(booking(id, 5)), saga: None };
+    let whole = |id: &str| Fact::Held(Box::new(booking(id, 5)));
     books.project(page(1, vec![whole("gala.1"), whole("gala.2")])).await.expect("written");
     // Not in the bookings yet.
     books.advance(to(saga("gala.3", 5))).await.expect("written");

@@ -64,9 +64,9 @@ async fn address_is_erased_everywhere_in_whatever_capitals() {
 async fn visitor_is_erased_whether_the_feed_was_followed_so_far_or_not() {
     let Some(books) = Books::new().await else { return };
     // Free of charge, so without a saga.
-    let free = Fact::Held { booking: Box::new(booking("gala.free", 5)), saga: None };
+    let free = Fact::Held(Box::new(booking("gala.free", 5)));
     let of_bo = Booking { user: user("bo"), ..booking("gala.bo", 5) };
-    let of_bo = Fact::Held { booking: Box::new(of_bo), saga: None };
+    let of_bo = Fact::Held(Box::new(of_bo));
     books.project(page(1, vec![free, of_bo])).await.expect("written");
     for id in ["gala.free", "gala.bo"] {
         books.set_buyer(&booking_id(id), buyer("X", "x@example.org")).await.expect("kept");
@@ -91,7 +91,7 @@ async fn what_was_bought_is_known_after_its_buyer_was_erased() {
     let Some(books) = Books::new().await else { return };
     let paid = Transition { buyer: Some(buyer("Ann", "ann@x.org")), ..to(saga("gala.1", 5)) };
     books.advance(paid).await.expect("written");
-    let whole = Fact::Held { booking: Box::new(booking("gala.1", 5)), saga: None };
+    let whole = Fact::Held(Box::new(booking("gala.1", 5)));
     books.project(page(1, vec![whole])).await.expect("written");
     books.erase_buyer(BuyerOf::Email("ann@x.org".into())).await.expect("erased");
     assert!(books.saga_record(&booking_id("gala.1")).await.expect("read").is_some());
@@ -102,7 +102,7 @@ async fn what_was_bought_is_known_after_its_buyer_was_erased() {
 async fn event_is_erased_for_everybody_who_bought_and_no_other_event() {
     let Some(books) = Books::new().await else { return };
     let other = Booking { event: "other".parse().expect("an id"), ..booking("other.1", 5) };
-    let held = |booking| Fact::Held { booking: Box::new(booking), saga: None };
+    let held = |booking| Fact::Held(Box::new(booking));
     books.project(page(1, vec![held(booking("gala.1", 5)), held(other)])).await.expect("written");
     for id in ["gala.1", "other.1"] {
         books.set_buyer(&booking_id(id), buyer("X", "x@example.org")).await.expect("kept");

@@ -9,10 +9,7 @@ use onrush_ledger::projection::Fact;
 use onrush_ledger::saga::{Saga, SagaFilter, Transition};
 
 async fn add(books: &Books, bookings: Vec<Booking>) {
-    let facts = bookings
-        .into_iter()
-        .map(|booking| Fact::Held { booking: Box::new(booking), saga: None })
-        .collect();
+    let facts = bookings.into_iter().map(|booking| Fact::Held(Box::new(booking))).collect();
     let cursor = books.cursor().await.expect("read");
     books.project(page(cursor + 1, facts)).await.expect("written");
 }

@@ -261,6 +261,7 @@ async fn what_was_confirmed_lacks_a_receipt_and_what_went_back_a_credit_note() {
     let facts = ids.iter().map(|id| held(id, 5)).collect();
     books.project(page(1, facts)).await.expect("written");
     for (at, id) in (6..).zip(ids) {
+        books.advance(to(saga(id, 5))).await.expect("written");
         let stage = if id == "gala.4" { Stage::Open } else { Stage::Captured };
         let paid = Transition {
             payments: vec![payment(id, 1, stage, at)],
@@ -324,7 +325,7 @@ async fn money_that_is_still_to_come_or_to_go_is_counted_for_its_event_alone() {
     books.project(page(1, vec![held("gala.1", 5)])).await.expect("written");
     let rest = |version, step| Saga { version, step, next_at: None, ..saga("gala.1", 5) };
     let paid = |version, step, payments| Transition { payments, ..to(rest(version, step)) };
-    books.advance(to(saga("gala.1", 5))).await.expect_err("it is there since the hold");
+    books.advance(to(saga("gala.1", 5))).await.expect("written");
     // Each way to be under way, by itself.
     for (version, saga) in (2..).zip([
         Saga { next_at: Some(Time(9)), ..rest(0, Step::Confirmed) },

@@ -33,7 +33,7 @@ async fn bookings_of_a_person_are_found_by_booking_visitor_and_address_page_by_p
     let Some(books) = Books::new().await else { return };
     let of_bo = Booking { user: user("bo"), ..booking("gala.3", 5) };
     let facts = [booking("gala.1", 5), booking("gala.2", 5), of_bo];
-    let facts = facts.map(|booking| Fact::Held { booking: Box::new(booking), saga: None });
+    let facts = facts.map(|booking| Fact::Held(Box::new(booking)));
     books.project(page(1, facts.into())).await.expect("written");
     // Paid, and not in the bookings yet.
     let paid = Transition { buyer: Some(buyer("Ann@x.org")), ..to(saga("gala.4", 5)) };

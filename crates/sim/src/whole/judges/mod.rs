@@ -19,12 +19,16 @@ use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, SeatId, UserId};
 use onrush_core::lines::Lines;
+use onrush_ledger::booking::BookingFilter;
 use onrush_store::{Engine, FeedEntry, Seq};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
+
+/// Bookings that a violation names at most.
+const MOST_NAMED: usize = 5;
 
 /// What was there to be seen.
 #[derive(Default)]
@@ -35,7 +39,7 @@ pub(super) struct Seen {
     pub(super) journal: Vec<u8>,
 }
 
-/// Waits until no money and no message is under way any more.
+/// Waits until no hold is to run out and no money and no message is under way any more.
 pub(super) async fn wait_for_rest(
     server: &Arc<Server>,
     patience: Duration,
@@ -46,12 +50,27 @@ pub(super) async fn wait_for_rest(
         // What was decided last has to reach the ledger before that can say that nothing is left.
         sleep(Duration::from_secs(60)).await;
         let life = server.life().expect("it was started");
+        let held = BookingFilter { status: Some(HoldStatus::Held), ..BookingFilter::default() };
+        let held = match life.ledger.bookings(held, MOST_NAMED).await {
+            Ok(page) => page.rows.into_iter().map(|(row, _)| row.booking).collect::<Vec<_>>(),
+            Err(error) => {
+                violations.push(format!("the ledger does not answer: {error}"));
+                return;
+            }
+        };
         let totals = life.ledger.totals().await;
         let channels = channels_with_more(&life, server).await;
         match totals {
             Ok(totals)
-                if totals.open_sagas == 0 && totals.refunding_minor == 0 && channels.is_empty() =>
+                if totals.open_sagas == 0
+                    && totals.refunding_minor == 0
+                    && channels.is_empty()
+                    && held.is_empty() =>
             {
+                return;
+            }
+            Ok(_) if begun.elapsed() > patience && !held.is_empty() => {
+                violations.push(format!("{held:?} are still held, as the ledger has it"));
                 return;
             }
             Ok(_) if begun.elapsed() > patience && !channels.is_empty() => {
