@@ -13,7 +13,7 @@ use onrush_base::auth::keyring::NamedKey;
 use onrush_base::auth::session::Session;
 use onrush_base::auth::shop::{ShopTokenError, ShopVisitor};
 use onrush_base::auth::{TokenError, link};
-use onrush_core::ids::UserId;
+use onrush_core::ids::{EventId, UserId};
 use onrush_core::spec::Reason;
 use onrush_serve::connection::Connection;
 use serde::de::DeserializeOwned;
@@ -327,6 +327,24 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Ids<T> 
             }
             Err(_) => Err(Problem::new(Code::Internal, "the path has no such part")),
         }
+    }
+}
+
+/// The event of a path that the router has not seen.
+#[derive(Clone)]
+pub(super) struct Plain(pub(super) EventId);
+
+/// The event in the path, where `http/front.rs` may have found it.
+pub struct Event(pub EventId);
+
+impl<S: Send + Sync> FromRequestParts<S> for Event {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        if let Some(Plain(event)) = parts.extensions.remove() {
+            return Ok(Self(event));
+        }
+        Ids::from_request_parts(parts, state).await.map(|Ids(event)| Self(event))
     }
 }
 

@@ -1,16 +1,12 @@
 //! What every request must say, and what every answer says beside itself.
 
 use super::problem::{Code, Problem};
-use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, REFERRER_POLICY,
     STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Version};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
-use onrush_base::config::Config;
 
 /// A year. Other hosts below ours are not ours to decide about.
 const ONLY_HTTPS: &str = "max-age=31536000";
@@ -21,29 +17,32 @@ const OF_DOCS: &str = "default-src 'none'; script-src 'self'; style-src 'self' '
     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
 
-/// The same paths, with these rules for all of them.
-pub(super) fn guarded(router: Router, config: &Config) -> Router {
-    router.layer(middleware::from_fn_with_state(config.is_https(), guard))
+/// What the answer to a request says beside itself.
+#[derive(Clone, Copy)]
+pub(super) struct Also {
+    is_docs: bool,
+    is_https: bool,
 }
 
-async fn guard(State(is_https): State<bool>, request: Request, next: Next) -> Response {
-    let is_docs = request.uri().path().starts_with("/docs");
-    let mut response = match check_host(&request) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
-    };
-    let headers = response.headers_mut();
-    // A cache between us and a visitor keeps what says that it may, and nothing else.
-    or_say(headers, CACHE_CONTROL, "no-store");
-    or_say(headers, X_CONTENT_TYPE_OPTIONS, "nosniff");
-    or_say(headers, CONTENT_SECURITY_POLICY, if is_docs { OF_DOCS } else { NO_FRAME });
-    if is_docs {
-        or_say(headers, REFERRER_POLICY, "same-origin");
+impl Also {
+    /// For a path, on a server that is reached by https or not.
+    pub(super) fn of(path: &str, is_https: bool) -> Self {
+        Self { is_docs: path.starts_with("/docs"), is_https }
     }
-    if is_https {
-        or_say(headers, STRICT_TRANSPORT_SECURITY, ONLY_HTTPS);
+
+    /// Says it.
+    pub(super) fn say(self, headers: &mut HeaderMap) {
+        // A cache between us and a visitor keeps what says that it may, and nothing else.
+        or_say(headers, CACHE_CONTROL, "no-store");
+        or_say(headers, X_CONTENT_TYPE_OPTIONS, "nosniff");
+        or_say(headers, CONTENT_SECURITY_POLICY, if self.is_docs { OF_DOCS } else { NO_FRAME });
+        if self.is_docs {
+            or_say(headers, REFERRER_POLICY, "same-origin");
+        }
+        if self.is_https {
+            or_say(headers, STRICT_TRANSPORT_SECURITY, ONLY_HTTPS);
+        }
     }
-    response
 }
 
 fn or_say(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {
@@ -51,7 +50,7 @@ fn or_say(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {
 }
 
 /// Refuses what two servers may read as two hosts (RFC 9112, section 3.2).
-fn check_host(request: &Request) -> Result<(), Problem> {
+pub(super) fn check_host(request: &Request) -> Result<(), Problem> {
     let hosts = request.headers().get_all(HOST).iter().count();
     // Before 1.1 there was no such header; after it there is another one.
     let fits = if request.version() == Version::HTTP_11 { hosts == 1 } else { hosts <= 1 };

@@ -10,6 +10,7 @@ pub mod compat;
 mod doorkeeper;
 pub mod events;
 pub mod faults;
+mod front;
 mod headers;
 pub mod limits;
 pub mod live;

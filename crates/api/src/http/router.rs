@@ -1,5 +1,7 @@
 //! Every path, and what answers it.
 
+use super::doorkeeper;
+use super::front::Front;
 use super::problem::{Code, Problem};
 use super::state::HttpState;
 use super::system::operator::Operator;
@@ -8,7 +10,6 @@ use super::{
     actions, bookings, channels, claims, compat, events, live, messages, openapi, pages, payments,
     queue, receipts, sagas, seats, sessions, system, tickets, visitors,
 };
-use super::{doorkeeper, headers};
 use axum::routing::get;
 use axum::{Router, middleware};
 use onrush_serve::Traffic;
@@ -20,7 +21,6 @@ use utoipa_axum::router::OpenApiRouter;
 pub fn public_router(state: HttpState) -> Router {
     let (router, document) = described(state.config.booking_paths).split_for_parts();
     let text: Arc<str> = document.to_json().expect("the OpenAPI document is JSON").into();
-    let config = Arc::clone(&state.config);
     let router = router
         .route_layer(middleware::from_fn_with_state(state.clone(), doorkeeper::keep))
         .route("/api/openapi.json", get(move || openapi::document(text)))
@@ -30,8 +30,8 @@ pub fn public_router(state: HttpState) -> Router {
         .route("/readyz", get(health::public_readyz))
         .fallback(pages::pages)
         .method_not_allowed_fallback(no_such_method)
-        .with_state(state);
-    headers::guarded(router, &config)
+        .with_state(state.clone());
+    Front::of(router, state)
 }
 
 /// Everything the operator's listener answers; before the engine has recovered there is no state yet.

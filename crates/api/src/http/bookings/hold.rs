@@ -4,7 +4,7 @@ use super::find::{booking_answer, event_of_booking, find_booking};
 use super::keeper::Owner;
 use super::shapes::BookingBody;
 use crate::http::body::{JsonBytes, Nothing, OptionalBytes, json};
-use crate::http::caller::{IdempotencyKey, Ids, OptionalKey};
+use crate::http::caller::{Event, IdempotencyKey, Ids, OptionalKey};
 use crate::http::channels::codes::Shopper;
 use crate::http::faults::hide_event;
 use crate::http::once::{Purpose, Scope};
@@ -41,7 +41,7 @@ use std::sync::Arc;
 )]
 pub async fn hold(
     State(sale): State<Arc<Sale>>,
-    Ids(event): Ids<EventId>,
+    Event(event): Event,
     shopper: Shopper,
     key: IdempotencyKey,
     body: JsonBytes,

@@ -2,7 +2,7 @@
 
 use super::place::{find_place, place_body};
 use crate::http::body::{Nothing, OptionalBody, json};
-use crate::http::caller::{Ids, Joining, OptionalKey};
+use crate::http::caller::{Event, Joining, OptionalKey};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::{Sale, Signers};
@@ -41,7 +41,7 @@ use std::sync::Arc;
 pub async fn join(
     State(sale): State<Arc<Sale>>,
     State(signers): State<Arc<Signers>>,
-    Ids(event): Ids<EventId>,
+    Event(event): Event,
     Joining(user): Joining,
     OptionalKey(key): OptionalKey,
     _: OptionalBody<Nothing>,

@@ -2,7 +2,7 @@
 
 use super::shapes::{Left, WhichPlace};
 use crate::http::body::{Nothing, OptionalBody, json};
-use crate::http::caller::{Ids, Strict, Visitor};
+use crate::http::caller::{Event, Ids, Strict, Visitor};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::state::{Sale, Signers};
@@ -52,7 +52,7 @@ pub(in crate::http) async fn find_place(
 pub async fn position(
     State(sale): State<Arc<Sale>>,
     State(signers): State<Arc<Signers>>,
-    Ids(event): Ids<EventId>,
+    Event(event): Event,
     Visitor(user): Visitor,
     Strict(which): Strict<WhichPlace>,
 ) -> Result<Response, Problem> {
