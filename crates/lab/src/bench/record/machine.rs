@@ -45,6 +45,8 @@ impl Machine {
         let memory_kib: u64 = memory.trim_end_matches(" kB").parse().unwrap_or(0);
         let processors = std::thread::available_parallelism().map_or(0, |count| count.get());
         let release = told("/proc/sys/kernel/osrelease");
+        // What follows is who built it.
+        let release = release.split('-').next().unwrap_or_default();
         Ok(Self {
             processor: value(&told("/proc/cpuinfo"), "model name").unwrap_or_else(unknown),
             processors: u32::try_from(processors).unwrap_or(u32::MAX),
