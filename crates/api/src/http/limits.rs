@@ -6,6 +6,7 @@ use axum::http::{HeaderValue, Method};
 use onrush_base::auth::address::Subscriber;
 use onrush_base::auth::buckets::{Buckets, Limit, UsedUp};
 use onrush_base::auth::keyring::NamedKey;
+use onrush_base::auth::oidc::NotSignedIn;
 use onrush_base::config::limits::PerMin;
 use onrush_base::config::{Config, Network};
 use onrush_core::ids::UserId;
@@ -167,6 +168,26 @@ impl WrongKeys {
     #[must_use]
     pub fn is_worth_a_row(&self, name: Option<&str>) -> bool {
         self.rows.take(&name).is_ok()
+    }
+
+    /// Whether an address has tries left, for what costs more than a look to find wrong.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn may_try(&self, address: IpAddr) -> Result<(), Problem> {
+        let Some(tries) = &self.tries else { return Ok(()) };
+        tries.look(&Subscriber::from(address)).map_err(|used_up| too_many(tries, used_up))
+    }
+
+    /// Counts a sign-in with the OpenID provider that came to nothing as a wrong key, and logs it.
+    pub fn wrong_sign_in(&self, address: IpAddr, why: &NotSignedIn) {
+        if self.lines.take(&()).is_ok() {
+            tracing::warn!(%address, ?why, "nobody was signed in by the OpenID provider");
+        }
+        if let Some(tries) = &self.tries {
+            // Whoever has none left is told so at the next try.
+            tries.take(&Subscriber::from(address)).ok();
+        }
     }
 
     /// Judges a key that came from an address, once it is known whose it is.
