@@ -1,6 +1,8 @@
-// An OpenID provider for tests: real protocol, people without passwords. Usage: node provider.js SETTINGS
-// SETTINGS is a file in JSON: issuer, port, keys (a file for its signing keys, drawn if there is none), clients, people
-// (their claims by name), claims ("id_token" or "userinfo": where they are told) and, for https, cert and key.
+// An OpenID provider for tests: the real protocol, and people without passwords.
+// Usage: node provider.js SETTINGS
+// SETTINGS is a file in JSON: issuer, port, keys (a file for its signing keys, drawn if there is none),
+// clients, people (their claims by name), claims ("id_token" or "userinfo": where they are told) and, for
+// https, cert and key.
 import { generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";

@@ -214,7 +214,11 @@ impl KeySet {
             }
             Err(why) => {
                 let whose = self.whose;
-                tracing::warn!(why, whose, "published keys cannot be fetched; those of before count on");
+                tracing::warn!(
+                    why,
+                    whose,
+                    "published keys cannot be fetched; those of before count on"
+                );
             }
         }
     }

@@ -63,8 +63,7 @@ impl Sessions {
     /// Sessions under `token_key`, of those who sign in with these keys.
     #[must_use]
     pub fn new(token_key: &[u8; 32], keys: &Keyring) -> Self {
-        let macs =
-            |key: &Arc<NamedKey>| (key.clone(), Macs::new(token_key, "session", key.hash()));
+        let macs = |key: &Arc<NamedKey>| (key.clone(), Macs::new(token_key, "session", key.hash()));
         Self { of_keys: keys.iter().map(macs).collect(), of_people: None }
     }
 
@@ -89,12 +88,7 @@ impl Sessions {
     /// The same for somebody of the provider's, with the cookie
     /// `o1.<name>.<groups>.<id>.<expiry s>.<mac>`; `None` without a provider.
     #[must_use]
-    pub fn begin_for(
-        &self,
-        person: &Person,
-        now_s: i64,
-        ttl_s: u32,
-    ) -> Option<(Session, String)> {
+    pub fn begin_for(&self, person: &Person, now_s: i64, ttl_s: u32) -> Option<(Session, String)> {
         let (people, macs) = self.of_people.as_ref()?;
         let key = NamedKey::of_person(person.name.clone(), people.scopes_of(person));
         let name = BASE64_URL_SAFE_NO_PAD.encode(person.name.as_bytes());
@@ -283,9 +277,7 @@ mod tests {
             "[oidc]\nissuer = \"{issuer}\"\nclient_id = \"onrush\"\nclient_secret = \"s\"\n"
         );
         for (name, scope) in groups {
-            text.push_str(&format!(
-                "[[oidc.groups]]\nname = \"{name}\"\nscopes = [\"{scope}\"]\n"
-            ));
+            text.push_str(&format!("[[oidc.groups]]\nname = \"{name}\"\nscopes = [\"{scope}\"]\n"));
         }
         let config = crate::config::Config::parse(&text).unwrap();
         Arc::new(People::new(&config.oidc.unwrap()))

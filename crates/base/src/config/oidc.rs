@@ -124,14 +124,19 @@ impl Config {
             }
             Ok(_) => {}
         }
-        if oidc.name.as_ref().is_some_and(|name| {
-            !is_plain(name, 4 * MAX_NAME) || name.chars().count() > MAX_NAME
-        }) {
+        if oidc
+            .name
+            .as_ref()
+            .is_some_and(|name| !is_plain(name, 4 * MAX_NAME) || name.chars().count() > MAX_NAME)
+        {
             say("oidc.name", "use 1 to 60 letters on one line, as people know the provider");
         }
         let id = &oidc.client_id;
         if id.is_empty() || id.len() > MAX_TEXT || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
-            say("oidc.client_id", "use the client's id at the provider, up to 200 letters of ASCII");
+            say(
+                "oidc.client_id",
+                "use the client's id at the provider, up to 200 letters of ASCII",
+            );
         }
         if !oidc.scopes.iter().any(|scope| scope == "openid") {
             say("oidc.scopes", "name openid among them: without it nobody is told who signs in");

@@ -116,11 +116,7 @@ pub async fn checked_session_of(
 }
 
 /// Has the browser keep the cookie of a session for so many seconds, or forget it if there is none.
-pub(super) fn set_session(
-    callers: &Callers,
-    response: &mut Response,
-    cookie: Option<(&str, u32)>,
-) {
+pub(super) fn set_session(callers: &Callers, response: &mut Response, cookie: Option<(&str, u32)>) {
     let (value, age_s) = cookie.unwrap_or(("", 0));
     set_cookie(callers, response, &SESSION, value, age_s);
 }

@@ -77,7 +77,8 @@ pub struct StartQuery {
     get, path = "/api/v1/session/oidc", tag = "sessions", operation_id = "oidc_start",
     params(StartQuery),
     responses(
-        (status = 303, description = "To the provider", headers(("Location" = String, description = "Its page"))),
+        (status = 303, description = "To the provider",
+            headers(("Location" = String, description = "Its page"))),
         OidcStartProblems,
     ),
 )]
@@ -111,11 +112,12 @@ pub async fn start(
 /// Where the provider sends browsers back to, which are signed in then as with a key.
 ///
 /// A browser that wanted a page is sent to the sign-in page with the problem's code; others get the
-/// problem. An address has ten tries a minute that come to nothing, together with wrong keys.
+/// problem. An address has ten tries a minute that come to nothing, beside those with wrong keys.
 #[utoipa::path(
     get, path = "/api/v1/session/oidc/callback", tag = "sessions", operation_id = "oidc_callback",
     responses(
-        (status = 303, description = "Signed in, or why not", headers(("Location" = String, description = "A page of the organiser's"))),
+        (status = 303, description = "Signed in, or why not",
+            headers(("Location" = String, description = "A page of the organiser's"))),
         OidcProblems,
     ),
 )]
@@ -129,8 +131,7 @@ pub async fn callback(
     let (mut response, note) = match arrive(&callers, &parts.headers, &parts.uri, address).await {
         Ok((response, name)) => (response, Some(Some(name))),
         Err(Failed { problem, name, is_try }) => {
-            let is_worth_it =
-                is_try && callers.limits.wrong_keys.is_worth_a_row(name.as_deref());
+            let is_worth_it = is_try && callers.limits.wrong_keys.is_worth_a_row(name.as_deref());
             (problem.into_response(), is_worth_it.then_some(name))
         }
     };
@@ -147,7 +148,7 @@ struct Failed {
     problem: Problem,
     /// Who it was, if that is known.
     name: Option<Box<str>>,
-    /// Whether it counts as a wrong key does.
+    /// Whether it counts as a try that came to nothing.
     is_try: bool,
 }
 
@@ -165,7 +166,7 @@ async fn arrive(
     address: IpAddr,
 ) -> Result<(Response, Box<str>), Failed> {
     let provider = provider(callers)?;
-    callers.limits.wrong_keys.may_try(address)?;
+    callers.limits.wrong_keys.may_sign_in(address)?;
     // Providers add what they like; what is there twice is nobody's.
     let Query(returned) = Query::<Returned>::try_from_uri(uri)
         .map_err(|_| Problem::new(Code::InvalidQuery, "the provider's answer cannot be read"))?;
@@ -183,7 +184,8 @@ async fn arrive(
         Failed { problem, name, is_try }
     })?;
     let settings = callers.config.oidc.as_ref();
-    let ttl_s = settings.and_then(|oidc| oidc.session_ttl_s).unwrap_or(callers.config.session_ttl_s);
+    let ttl_s =
+        settings.and_then(|oidc| oidc.session_ttl_s).unwrap_or(callers.config.session_ttl_s);
     let begun = callers.sessions.begin_for(&person, unix_now_s(), ttl_s);
     let (session, cookie) =
         begun.ok_or_else(|| Problem::new(Code::Internal, "nobody can sign in like this"))?;
@@ -221,7 +223,8 @@ fn problem_of(callers: &Callers, why: &NotSignedIn) -> Problem {
             Problem::new(Code::OidcNotBegun, why)
         }
         NotSignedIn::Refused(_) => {
-            let why = "the OpenID provider did not sign you in; begin again, or ask whoever runs it";
+            let why =
+                "the OpenID provider did not sign you in; begin again, or ask whoever runs it";
             Problem::new(Code::OidcRefused, why)
         }
         NotSignedIn::NotGenuine(_) => {

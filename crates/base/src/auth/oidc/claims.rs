@@ -151,8 +151,7 @@ mod tests {
             "exp": NOW_S + 60.0, "iat": NOW_S - 1.0, "nonce": "n"});
         let Value::Object(mut claims) = claims else { unreachable!("it is one") };
         change(&mut claims);
-        let expected =
-            Expected { issuer: "https://id.example", client_id: "onrush", nonce: "n" };
+        let expected = Expected { issuer: "https://id.example", client_id: "onrush", nonce: "n" };
         check(&claims, &expected, NOW_S)
     }
 
@@ -211,7 +210,10 @@ mod tests {
         let mut claims = object(json!({"sub": "42", "iss": "a"}));
         let more = object(json!({"sub": "42", "iss": "b", "groups": ["office"]}));
         add(&mut claims, more).unwrap();
-        assert_eq!(Value::from(claims.clone()), json!({"sub": "42", "iss": "a", "groups": ["office"]}));
+        assert_eq!(
+            Value::from(claims.clone()),
+            json!({"sub": "42", "iss": "a", "groups": ["office"]})
+        );
         for other in [json!({"sub": "43", "x": 1}), json!({"x": 1}), json!({"sub": null, "x": 1})] {
             assert!(add(&mut claims, object(other)).is_err());
             assert!(!claims.contains_key("x"));

@@ -188,8 +188,7 @@ impl Oidc {
     ) -> Result<Person, NotSignedIn> {
         let _turn = self.exchanges.try_acquire().map_err(|_| NotSignedIn::Busy)?;
         let verifier = self.flows.verifier(flow);
-        let tokens =
-            self.provider.exchange(endpoints, code, &self.redirect_uri, &verifier).await?;
+        let tokens = self.provider.exchange(endpoints, code, &self.redirect_uri, &verifier).await?;
         let expected = claims::Expected {
             issuer: self.provider.issuer(),
             client_id: self.provider.client_id(),

@@ -108,9 +108,8 @@ fn name_in(claims: &Map<String, Value>) -> Option<&str> {
 
 /// A name of letters that look like nothing else, on one line and in one direction.
 fn usable(name: &str) -> Option<&str> {
-    let fits = |byte: u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'@' | b'+')
-    };
+    let fits =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'@' | b'+');
     let is_usable = (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fits);
     is_usable.then_some(name)
 }
@@ -157,10 +156,14 @@ mod tests {
 
     #[test]
     fn scopes_are_those_of_the_groups_that_are_configured_and_told() {
-        let (office, door) = (group("office", "\"sell\", \"read\""), group("/hall/door", "\"door\""));
+        let (office, door) =
+            (group("office", "\"sell\", \"read\""), group("/hall/door", "\"door\""));
         let both = people(&format!("{office}{door}"));
         for (told, scopes) in [
-            (json!(["office", "/hall/door", "others"]), &[Scope::Read, Scope::Sell, Scope::Door][..]),
+            (
+                json!(["office", "/hall/door", "others"]),
+                &[Scope::Read, Scope::Sell, Scope::Door][..],
+            ),
             (json!(["/hall/door", "/hall/door"]), &[Scope::Door]),
             (json!("office"), &[Scope::Read, Scope::Sell]),
             (json!("office,/hall/door"), &[]),

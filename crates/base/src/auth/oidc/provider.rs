@@ -167,17 +167,24 @@ impl Provider {
         if answer.status() != 200 {
             return Err(format!("it answers {}; look at oidc.issuer", answer.status()));
         }
-        let document: Document = json(&answer)
-            .ok_or("it is no discovery document in JSON, or lacks an endpoint; look at oidc.issuer")?;
+        let document: Document = json(&answer).ok_or(
+            "it is no discovery document in JSON, or lacks an endpoint; look at oidc.issuer",
+        )?;
         if document.issuer != issuer {
-            return Err("it is of another issuer; set oidc.issuer exactly as it stands there".into());
+            return Err(
+                "it is of another issuer; set oidc.issuer exactly as it stands there".into()
+            );
         }
         let safe = |name: &str, url: String| {
             let begins = url.starts_with("https://")
                 || self.settings.is_near() && url.starts_with("http://");
             // Else somebody on the way could read codes and secrets, or change what is signed.
             let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic()) && !url.contains('#');
-            if begins && is_plain { Ok(url) } else { Err(format!("its {name} is no https address")) }
+            if begins && is_plain {
+                Ok(url)
+            } else {
+                Err(format!("its {name} is no https address"))
+            }
         };
         let jwks_uri = safe("jwks_uri", document.jwks_uri)?;
         let same = before.filter(|before| before.jwks_uri == jwks_uri);
