@@ -1,5 +1,5 @@
-//! Public keys that others publish (RFC 7517), the shop or an OpenID provider: fetched, kept, and fetched anew when they are old or a token
-//! names one that is not there.
+//! Public keys that others publish (RFC 7517), the shop or an OpenID provider: fetched, kept, and
+//! fetched anew when they are old or a token names one that is not there.
 //!
 //! What a key is decides what it verifies: RSA is RS256, P-256 is ES256, Ed25519 is EdDSA. A token's
 //! header only says which of these it claims to be; a public key never serves as a secret.
