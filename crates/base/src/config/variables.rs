@@ -384,7 +384,7 @@ fn whole_lists(table: &Table, set: &FromVariables) -> Result<(), ConfigError> {
         let Some(at) = path.iter().position(is_number).filter(|at| *at > 0) else { continue };
         let (last, above) = path[..at].split_last().expect("a list has a name");
         let inside = |table, part: &String| Table::get(table, part)?.as_table();
-        let Some(around) = above.iter().try_fold(&*table, inside) else { continue };
+        let Some(around) = above.iter().try_fold(table, inside) else { continue };
         let Some(Value::Array(sections)) = around.get(last) else { continue };
         let gap =
             sections.iter().position(|section| section.as_table().is_some_and(Table::is_empty));

@@ -164,7 +164,7 @@ impl<'a> Traveller<'a> {
         panic!("the provider never sends back: {next}");
     }
 
-    pub(crate) async fn to_provider_and_back(&mut self, who: &str) -> String {
+    pub(crate) async fn there_and_back(&mut self, who: &str) -> String {
         let there = self.begin("").await.expect(303);
         let location = there.header("location").unwrap().to_owned();
         self.at_provider(&location, who).await
@@ -179,7 +179,7 @@ impl<'a> Traveller<'a> {
     pub(crate) async fn sign_in(&mut self, who: &str) -> Answer {
         // Where people are whoever they say, nobody is remembered.
         self.theirs.clear();
-        let back = self.to_provider_and_back(who).await;
+        let back = self.there_and_back(who).await;
         self.come_back(&back).await
     }
 }

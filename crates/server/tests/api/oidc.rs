@@ -104,7 +104,7 @@ async fn a_sign_in_counts_only_in_the_browser_that_began_it_and_once() {
     let Some(provider) = need(start()) else { return };
     let shop = shop_of(&provider).await;
     let (mut ann, mut other) = (Traveller::new(&shop, &provider), Traveller::new(&shop, &provider));
-    let back = ann.to_provider_and_back("ann").await;
+    let back = ann.there_and_back("ann").await;
     let state = |back: &str| {
         let from = back.find("state=").unwrap() + "state=".len();
         back[from..from + 43].to_owned()
@@ -113,7 +113,7 @@ async fn a_sign_in_counts_only_in_the_browser_that_began_it_and_once() {
     let alone = other.come_back(&back).await;
     assert_eq!(alone.problem(), (400, "OIDC_NOT_BEGUN".into()));
     assert!(alone.text("detail").contains("https://tickets.example/admin"), "{alone:?}");
-    let theirs = other.to_provider_and_back("ann").await;
+    let theirs = other.there_and_back("ann").await;
     assert_eq!(other.come_back(&back).await.problem().1, "OIDC_NOT_BEGUN");
     for wrong in [String::new(), state(&theirs), "x".repeat(43), state(&back)[..42].to_owned()] {
         let before = ann.cookies.clone();
@@ -147,8 +147,7 @@ async fn a_code_of_another_sign_in_or_client_signs_nobody_in() {
         code.to_owned()
     };
     // Mallory's browser ends Ann's sign-in with a code for Mallory.
-    let (back, planted) =
-        (ann.to_provider_and_back("ann").await, mallory.to_provider_and_back("boss").await);
+    let (back, planted) = (ann.there_and_back("ann").await, mallory.there_and_back("boss").await);
     let mixed = back.replace(&code_of(&back), &code_of(&planted));
     assert_eq!(ann.come_back(&mixed).await.problem(), (403, "OIDC_REFUSED".into()));
     assert!(!is_in(&ann).await);
@@ -176,7 +175,7 @@ async fn what_the_provider_or_another_one_says_instead_of_a_code_is_told_in_word
     assert!(!String::from_utf8_lossy(&answer.body).contains("went away"), "{answer:?}");
     let iss = |back: &str| back[back.find("&iss=").unwrap()..].to_owned();
     for other in ["&iss=https%3A%2F%2Fevil.example", ""] {
-        let back = ann.to_provider_and_back("ann").await;
+        let back = ann.there_and_back("ann").await;
         let answer = ann.come_back(&back.replace(&iss(&back), other)).await;
         assert_eq!(answer.problem(), (502, "OIDC_NOT_GENUINE".into()), "{other}");
     }
@@ -306,7 +305,7 @@ async fn a_provider_that_is_away_or_slow_changes_nothing_and_keys_go_on_working(
         assert!(std::time::Instant::now() < until, "it does not notice that the provider is back");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let back = ann.to_provider_and_back("ann").await;
+    let back = ann.there_and_back("ann").await;
     provider.pause();
     let answer = ann.come_back(&back).await;
     provider.resume();
@@ -404,7 +403,7 @@ async fn nothing_that_signs_in_is_logged() {
     let (log, _guard) = crate::at_provider::listen();
     let shop = shop_of(&provider).await;
     let (mut ann, mut other) = (Traveller::new(&shop, &provider), Traveller::new(&shop, &provider));
-    let back = ann.to_provider_and_back("ann").await;
+    let back = ann.there_and_back("ann").await;
     let mut secrets: Vec<String> = ann.cookies.values().cloned().collect();
     other.come_back(&back).await.expect(400);
     let kept = ann.cookies.clone();
