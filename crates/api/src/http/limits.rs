@@ -6,6 +6,7 @@ use axum::http::{HeaderValue, Method};
 use onrush_base::auth::address::Subscriber;
 use onrush_base::auth::buckets::{Buckets, Limit, UsedUp};
 use onrush_base::auth::keyring::NamedKey;
+use onrush_base::auth::oidc::NotSignedIn;
 use onrush_base::config::limits::PerMin;
 use onrush_base::config::{Config, Network};
 use onrush_core::ids::UserId;
@@ -29,6 +30,8 @@ const LOG_LINES_PER_MIN: NonZeroU32 = NonZeroU32::new(60).expect("not 0");
 
 /// The limit that has no setting: nobody types codes faster.
 const WRONG_CODES: &str = "wrong_codes";
+/// The limit that has the setting of wrong keys, and counts by itself.
+const WRONG_SIGN_INS: &str = "wrong_sign_ins";
 
 /// Limits on visitors and their addresses.
 pub struct Limits {
@@ -132,6 +135,7 @@ impl Limits {
             &self.address_reads,
             &self.address_joins,
             &self.wrong_keys.tries,
+            &self.wrong_keys.sign_ins,
         ];
         let all = optional.into_iter().flatten().chain([&self.guests]);
         all.chain([&self.wrong_codes]).map(|limit| (limit.name, limit.turned_away()))
@@ -146,6 +150,9 @@ impl Limits {
 /// network) could lock them out.
 pub struct WrongKeys {
     tries: Option<Limit>,
+    /// Of sign-ins with the OpenID provider. They use no tries of keys up: any page can send a
+    /// browser to where the provider sends people back to, and nobody may be locked out by that.
+    sign_ins: Option<Limit>,
     known: Buckets,
     lines: Buckets,
     rows: Buckets,
@@ -153,9 +160,10 @@ pub struct WrongKeys {
 
 impl WrongKeys {
     fn new(per_min: PerMin) -> Self {
-        let limit = |n| Limit::new("address_wrong_keys", n, WRONG_KEY_ADDRESSES);
+        let limit = |name| per_min.get().map(|n| Limit::new(name, n, WRONG_KEY_ADDRESSES));
         Self {
-            tries: per_min.get().map(limit),
+            tries: limit("address_wrong_keys"),
+            sign_ins: limit(WRONG_SIGN_INS),
             known: Buckets::one_in(KNOWN_US, KNOWN_ADDRESSES),
             lines: Buckets::new(LOG_LINES_PER_MIN, 1),
             rows: Buckets::new(LOG_LINES_PER_MIN, KNOWN_ADDRESSES),
@@ -167,6 +175,26 @@ impl WrongKeys {
     #[must_use]
     pub fn is_worth_a_row(&self, name: Option<&str>) -> bool {
         self.rows.take(&name).is_ok()
+    }
+
+    /// Whether an address may try to sign in with the OpenID provider, which is asked then.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn may_sign_in(&self, address: IpAddr) -> Result<(), Problem> {
+        let Some(tries) = &self.sign_ins else { return Ok(()) };
+        tries.look(&Subscriber::from(address)).map_err(|used_up| too_many(tries, used_up))
+    }
+
+    /// Counts a sign-in with the OpenID provider that came to nothing, and logs it.
+    pub fn wrong_sign_in(&self, address: IpAddr, why: &NotSignedIn) {
+        if self.lines.take(&()).is_ok() {
+            tracing::warn!(%address, ?why, "nobody was signed in by the OpenID provider");
+        }
+        if let Some(tries) = &self.sign_ins {
+            // Whoever has none left is told so at the next try.
+            tries.take(&Subscriber::from(address)).ok();
+        }
     }
 
     /// Judges a key that came from an address, once it is known whose it is.
@@ -210,6 +238,9 @@ fn too_many(limit: &Limit, UsedUp { wait_ms }: UsedUp) -> Problem {
     let setting = match *name {
         WRONG_CODES => String::new(),
         "visitors" => ". The operator's setting is visitors_per_min".to_owned(),
+        WRONG_SIGN_INS => {
+            ". The operator's setting is limits.address_wrong_keys_per_min".to_owned()
+        }
         name => format!(". The operator's setting is limits.{name}_per_min"),
     };
     let why = format!(

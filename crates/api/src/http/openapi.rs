@@ -135,6 +135,10 @@ problems! {
     WebhookProblems: 400 404 408 409 413 503;
     /// Of signing in.
     SignInProblems: 400 401 403 408 413 415 422 429 503;
+    /// Of being sent to the OpenID provider.
+    OidcStartProblems: 400 409 503;
+    /// Of coming back from the OpenID provider.
+    OidcProblems: 400 403 409 429 502 503;
     /// Of asking who is signed in.
     SessionProblems: 401 503;
     /// Of signing out.
@@ -147,12 +151,13 @@ fn described(status: u16) -> Response {
     let description = match status {
         400 => {
             "The request cannot be understood: `MALFORMED_JSON`, `INVALID_ID`, `INVALID_QUERY`, \
-             `INVALID_HOST`, `IDEMPOTENCY_KEY_…`"
+             `INVALID_HOST`, `IDEMPOTENCY_KEY_…`, `OIDC_NOT_BEGUN`"
         }
         401 => "`TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `LINK_WITHDRAWN`",
         402 => "`PAYMENT_REQUIRED`",
         403 => {
-            "`SCOPE_MISSING`, `ORIGIN_REFUSED`, `CSRF_REFUSED`, `GUESTS_DISABLED`, `NOT_A_GUEST`"
+            "`SCOPE_MISSING`, `ORIGIN_REFUSED`, `CSRF_REFUSED`, `GUESTS_DISABLED`, `NOT_A_GUEST`, \
+             `OIDC_REFUSED`, `OIDC_NO_SCOPES`"
         }
         404 => "There is no such thing, or it is not yours",
         409 => {
@@ -166,7 +171,10 @@ fn described(status: u16) -> Response {
             "The request is understood and wrong: `INVALID_BODY`, `INVALID_QUANTITY`, \
              `INVALID_LINES`, `INVALID_SETTINGS`, …"
         }
-        502 => "`GATEWAY_REFUSED`: the payment gateway will not have it",
+        502 => {
+            "`GATEWAY_REFUSED`: the payment gateway will not have it; `OIDC_NOT_GENUINE`: the OpenID \
+             provider cannot be believed"
+        }
         429 => "`RATE_LIMITED`, `TOO_MANY_STREAMS`: come back after Retry-After",
         _ => "`BUSY`, `STOPPED`, `DISK_LOW` and their like: come back after Retry-After",
     };

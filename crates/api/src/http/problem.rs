@@ -50,6 +50,18 @@ pub enum Code {
     OriginRefused,
     /// A signed-in browser's request lacks the token that proves that one of our pages sent it.
     CsrfRefused,
+    /// No OpenID provider is configured.
+    OidcOff,
+    /// The OpenID provider does not answer.
+    OidcUnavailable,
+    /// The sign-in was not begun in this browser, or is over.
+    OidcNotBegun,
+    /// The OpenID provider signs nobody in.
+    OidcRefused,
+    /// What the OpenID provider tells cannot be believed.
+    OidcNotGenuine,
+    /// No group of theirs gives the right to anything.
+    OidcNoScopes,
     /// Guest tokens are switched off.
     GuestsDisabled,
     /// It is for guests, and the token is the shop's.
@@ -134,7 +146,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 59] = [
+    pub const ALL: [Self; 65] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -154,6 +166,12 @@ impl Code {
         Self::ScopeMissing,
         Self::OriginRefused,
         Self::CsrfRefused,
+        Self::OidcOff,
+        Self::OidcUnavailable,
+        Self::OidcNotBegun,
+        Self::OidcRefused,
+        Self::OidcNotGenuine,
+        Self::OidcNoScopes,
         Self::GuestsDisabled,
         Self::NotAGuest,
         Self::LinkWithdrawn,
@@ -221,6 +239,12 @@ impl Code {
             Self::ScopeMissing => ("SCOPE_MISSING", StatusCode::FORBIDDEN),
             Self::OriginRefused => ("ORIGIN_REFUSED", StatusCode::FORBIDDEN),
             Self::CsrfRefused => ("CSRF_REFUSED", StatusCode::FORBIDDEN),
+            Self::OidcOff => ("OIDC_OFF", StatusCode::CONFLICT),
+            Self::OidcUnavailable => ("OIDC_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
+            Self::OidcNotBegun => ("OIDC_NOT_BEGUN", StatusCode::BAD_REQUEST),
+            Self::OidcRefused => ("OIDC_REFUSED", StatusCode::FORBIDDEN),
+            Self::OidcNotGenuine => ("OIDC_NOT_GENUINE", StatusCode::BAD_GATEWAY),
+            Self::OidcNoScopes => ("OIDC_NO_SCOPES", StatusCode::FORBIDDEN),
             Self::GuestsDisabled => ("GUESTS_DISABLED", StatusCode::FORBIDDEN),
             Self::NotAGuest => ("NOT_A_GUEST", StatusCode::FORBIDDEN),
             Self::LinkWithdrawn => ("LINK_WITHDRAWN", StatusCode::UNAUTHORIZED),
@@ -281,6 +305,7 @@ impl Code {
             | Self::EngineUnreachable
             | Self::Stopped
             | Self::GatewayUnavailable
+            | Self::OidcUnavailable
             | Self::InProgress
             | Self::MoneyUnderWay
             | Self::LedgerUnavailable => true,
@@ -302,6 +327,11 @@ impl Code {
             | Self::ScopeMissing
             | Self::OriginRefused
             | Self::CsrfRefused
+            | Self::OidcOff
+            | Self::OidcNotBegun
+            | Self::OidcRefused
+            | Self::OidcNotGenuine
+            | Self::OidcNoScopes
             | Self::GuestsDisabled
             | Self::NotAGuest
             | Self::LinkWithdrawn

@@ -17,6 +17,7 @@ use onrush_base::auth::keyring::Keyring;
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::auth::link::BookingLinks;
 use onrush_base::auth::names::Names;
+use onrush_base::auth::oidc::Oidc;
 use onrush_base::auth::pass::PassSigner;
 use onrush_base::auth::session::Sessions;
 use onrush_base::auth::shop::ShopVerifier;
@@ -77,7 +78,9 @@ pub struct Callers {
     pub shop: Option<ShopVerifier>,
     /// Keys of people and services.
     pub keys: Keyring,
-    /// Sessions of browsers whose user signed in with one of these keys.
+    /// An OpenID provider that people may sign in with, if configured.
+    pub oidc: Option<Oidc>,
+    /// Sessions of browsers whose user signed in with one of these keys, or with the provider.
     pub sessions: Sessions,
     /// Streams that end with a session.
     pub session_streams: Arc<SessionStreams>,
@@ -231,7 +234,9 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
     let token_key = keys.load_or_draw("token.key")?;
     let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
     let (keyring, fresh) = Keyring::open(&keys, &config)?;
-    let sessions = Sessions::new(&token_key, &keyring);
+    let oidc = Oidc::open(&config, &token_key)?;
+    let people = oidc.as_ref().map(|oidc| oidc.people().clone());
+    let sessions = Sessions::new(&token_key, &keyring).and_people(&token_key, people);
     let links = Arc::new(BookingLinks::open(&keys, config.booking_page())?);
     let tickets = Arc::new(TicketSigner::open(&keys, &config.pass_issuer)?);
     let parts = onrush_relay::RelayDeps {
@@ -262,6 +267,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
         shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
         keys: keyring,
+        oidc,
         sessions,
         session_streams: Arc::default(),
         ledger: ledger.clone(),

@@ -1,5 +1,5 @@
-//! The shop's public keys (RFC 7517): fetched, kept, and fetched anew when they are old or a token
-//! names one that is not there.
+//! Public keys that others publish (RFC 7517), the shop or an OpenID provider: fetched, kept, and
+//! fetched anew when they are old or a token names one that is not there.
 //!
 //! What a key is decides what it verifies: RSA is RS256, P-256 is ES256, Ed25519 is EdDSA. A token's
 //! header only says which of these it claims to be; a public key never serves as a secret.
@@ -114,8 +114,10 @@ struct Known {
     tried_at: Option<Instant>,
 }
 
-/// The shop's keys.
+/// Keys that somebody publishes.
 pub struct KeySet {
+    /// Who does, for the log.
+    whose: &'static str,
     source: JwksSource,
     algorithms: Vec<ShopAlgorithm>,
     /// How old the set may get.
@@ -126,15 +128,28 @@ pub struct KeySet {
 }
 
 impl KeySet {
-    /// A set that is not fetched yet.
+    /// A set of the shop's that is not fetched yet.
     #[must_use]
     pub fn new(source: JwksSource, algorithms: Vec<ShopAlgorithm>, refresh_s: u32) -> Arc<Self> {
+        // Who configures an address may have it inside.
+        Self::over(HttpClient::new(AddressPolicy::Any), "the shop", source, algorithms, refresh_s)
+    }
+
+    /// A set of somebody's that is fetched by this client, and not yet.
+    #[must_use]
+    pub fn over(
+        client: HttpClient,
+        whose: &'static str,
+        source: JwksSource,
+        algorithms: Vec<ShopAlgorithm>,
+        refresh_s: u32,
+    ) -> Arc<Self> {
         Arc::new(Self {
+            whose,
             source,
             algorithms,
             refresh: Duration::from_secs(refresh_s.into()),
-            // Who configures an address may have it inside.
-            client: HttpClient::new(AddressPolicy::Any),
+            client,
             known: RwLock::default(),
             turn: tokio::sync::Mutex::default(),
         })
@@ -198,7 +213,12 @@ impl KeySet {
                 known.keys = keys;
             }
             Err(why) => {
-                tracing::warn!(why, "the shop's keys cannot be fetched; those of before count on");
+                let whose = self.whose;
+                tracing::warn!(
+                    why,
+                    whose,
+                    "published keys cannot be fetched; those of before count on"
+                );
             }
         }
     }

@@ -13,6 +13,7 @@ pub mod keyring;
 pub mod keys;
 pub mod link;
 pub mod names;
+pub mod oidc;
 pub mod pass;
 pub mod payers;
 pub mod session;

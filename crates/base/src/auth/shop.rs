@@ -2,6 +2,7 @@
 //! publishes. Which of them is tried is configured; a token's header only chooses among those.
 
 use crate::auth::jwks::KeySet;
+use crate::auth::jws::json_part;
 use crate::auth::{KeyedMac, hex};
 use crate::config::{JwksSource, Secret, ShopAlgorithm, ShopTokens};
 use base64::Engine as _;
@@ -99,7 +100,7 @@ impl ShopVerifier {
     /// they are old, and when a token names one that is not there.
     pub async fn prepare(&self, token: &str) {
         let Some(keys) = &self.keys else { return };
-        let header = token.split_once('.').and_then(|(header, _)| decode::<Header>(header));
+        let header = token.split_once('.').and_then(|(header, _)| json_part::<Header>(header));
         if let Some(Header { alg, kid, .. }) = header
             && ShopAlgorithm::of(&alg).is_some()
         {
@@ -118,7 +119,7 @@ impl ShopVerifier {
         let (signed, signature) = token.rsplit_once('.').ok_or(not_ours)?;
         let (header, claims) = signed.split_once('.').ok_or(not_ours)?;
         let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).map_err(|_| not_ours)?;
-        let header: Header = decode(header).ok_or(not_ours)?;
+        let header: Header = json_part(header).ok_or(not_ours)?;
         // What is tried is pinned: a public key is never a secret, and nothing is no signature.
         let is_genuine = match (header.alg.as_str(), &self.mac, &self.keys) {
             ("HS256", Some(mac), _) => {
@@ -164,7 +165,7 @@ impl ShopVerifier {
     fn claims(&self, part: &str) -> Result<Claims, ShopTokenError> {
         let invalid = ShopTokenError::Invalid;
         let not_json = invalid("the shop token's claims are not a JSON object");
-        let all: Value = decode(part).ok_or(not_json)?;
+        let all: Value = json_part(part).ok_or(not_json)?;
         let fits = |name: &str| match name {
             "exp" => all[name].is_number(),
             "aud" => all[name].is_string() || all[name].is_array(),
@@ -191,12 +192,6 @@ impl ShopVerifier {
         }
         Ok(claims)
     }
-}
-
-/// JSON is Unicode, also in members that are read over.
-fn decode<T: serde::de::DeserializeOwned>(part: &str) -> Option<T> {
-    let text = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(part).ok()?).ok()?;
-    serde_json::from_str(&text).ok()
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ fn own(text: &str, min_bytes: usize, unit: &str) -> Option<String> {
     (text.len() < min_bytes).then(|| format!("use at least {min_bytes} {unit}"))
 }
 
-fn is_this_machine(host: &str) -> bool {
+pub(super) fn is_this_machine(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|ip| ip.is_loopback())
 }
@@ -124,6 +124,12 @@ impl Config {
             let Some(key) = key else { continue };
             if let Some(why) = own_secret_complaint(key) {
                 say(place, why);
+            }
+        }
+        if let Some(oidc) = &self.oidc {
+            let secret = oidc.client_secret.reveal();
+            if let Some(why) = shape(secret).map(str::to_owned).or_else(|| own(secret, 1, "byte")) {
+                say("oidc.client_secret", why);
             }
         }
         if shape(&self.pass_issuer).is_some() {
@@ -295,6 +301,7 @@ impl Config {
             ("stripe.secret_key", stripe.map(|stripe| &stripe.secret_key)),
             ("stripe.webhook_secret", stripe.map(|stripe| &stripe.webhook_secret)),
             ("sandbox.secret", self.sandbox.secret.as_ref()),
+            ("oidc.client_secret", self.oidc.as_ref().map(|oidc| &oidc.client_secret)),
         ];
         let named =
             named.into_iter().filter_map(|(place, secret)| Some((place.to_owned(), secret?)));

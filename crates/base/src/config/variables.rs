@@ -276,11 +276,13 @@ fn find(short: &str) -> Option<(Vec<String>, Kind)> {
         let name = name.to_ascii_lowercase().replace('_', ".");
         return Some((vec!["kafka".into(), "options".into(), name], Kind::Text));
     }
-    let number = parts.get(1)?.parse::<usize>().ok().filter(|number| *number < MAX_SECTIONS)?;
-    let written = std::mem::replace(&mut parts[1], ANY_NUMBER.to_owned());
-    let setting = SETTINGS.get(&parts.join(NESTED)).filter(|_| written == number.to_string())?;
+    let is_number = |part: &String| part.parse::<usize>().is_ok_and(|number| number < MAX_SECTIONS);
+    let at = parts.iter().position(is_number).filter(|at| *at > 0)?;
+    let written = std::mem::replace(&mut parts[at], ANY_NUMBER.to_owned());
+    let is_short = written.parse::<usize>().is_ok_and(|number| number.to_string() == written);
+    let setting = SETTINGS.get(&parts.join(NESTED)).filter(|_| is_short)?;
     let mut path = setting.path.clone();
-    path[1] = written;
+    path[at] = written;
     Some((path, setting.kind))
 }
 
@@ -377,15 +379,18 @@ fn put(table: &mut Table, path: &[String], value: Value) {
 
 /// Refuses lists of sections with a number left out.
 fn whole_lists(table: &Table, set: &FromVariables) -> Result<(), ConfigError> {
-    let lists = set.0.iter().filter(|(path, _)| path.len() > 2 && path[1].parse::<usize>().is_ok());
-    for (path, name) in lists {
-        let Some(Value::Array(sections)) = table.get(&path[0]) else { continue };
+    for (path, name) in &set.0 {
+        let is_number = |part: &String| part.parse::<usize>().is_ok();
+        let Some(at) = path.iter().position(is_number).filter(|at| *at > 0) else { continue };
+        let (last, above) = path[..at].split_last().expect("a list has a name");
+        let inside = |table, part: &String| Table::get(table, part)?.as_table();
+        let Some(around) = above.iter().try_fold(table, inside) else { continue };
+        let Some(Value::Array(sections)) = around.get(last) else { continue };
         let gap =
             sections.iter().position(|section| section.as_table().is_some_and(Table::is_empty));
         if let Some(gap) = gap {
-            let section = path[0].to_ascii_uppercase();
-            let why =
-                format!("{name}: nothing sets {PREFIX}{section}__{gap}__…; number them from 0");
+            let list = variable_of(&path[..at]);
+            let why = format!("{name}: nothing sets {list}__{gap}__…; number them from 0");
             return Err(ConfigError::new(why));
         }
     }
@@ -525,6 +530,7 @@ mod tests {
             (&[("ONRUSH_TRUSTED_PROXIES", "10.0.0.0/8,s3cret")], "ONRUSH_TRUSTED_PROXIES: "),
             (&[("ONRUSH_TRUSTED_PROXIES", "[s3cret")], "use a list such as"),
             (&[("ONRUSH_WEBHOOKS__1__URL", "https://a.example")], "ONRUSH_WEBHOOKS__0__"),
+            (&[("ONRUSH_OIDC__GROUPS__1__NAME", "door")], "ONRUSH_OIDC__GROUPS__0__"),
             (&[("ONRUSH_MAIL__PASSWORD", "s3cret")], "mail: missing field `smtp`"),
             (&[("ONRUSH_LIMITS", "on")], "ONRUSH_LIMITS: use off"),
         ] {

@@ -3,6 +3,7 @@
 
 mod actions;
 mod archiving;
+mod at_provider;
 mod bad_input;
 mod best;
 mod booking_paths;
@@ -26,6 +27,7 @@ mod kept;
 mod limits;
 mod links;
 mod money_admin;
+mod oidc;
 mod operator;
 mod organising;
 mod otherwise;

@@ -15,6 +15,21 @@ pub const COOKIE_NAME: &str = "onrush_session";
 /// Its name where they come over https: a browser lets no page of another host, and no answer over
 /// plain http, set such a cookie (RFC 6265bis, 4.1.3.2).
 pub const SECURE_COOKIE_NAME: &str = "__Host-onrush_session";
+/// A cookie that no page can read.
+pub(super) struct Cookie {
+    pub(super) name: &'static str,
+    pub(super) secure_name: &'static str,
+    /// For which paths it is, over plain http; a name with `__Host-` is for all of them.
+    pub(super) path: &'static str,
+    pub(super) same_site: &'static str,
+}
+
+const SESSION: Cookie = Cookie {
+    name: COOKIE_NAME,
+    secure_name: SECURE_COOKIE_NAME,
+    path: "/api/v1",
+    same_site: "Strict",
+};
 /// The header that has the CSRF token.
 pub const CSRF_HEADER: &str = "x-csrf-token";
 
@@ -45,19 +60,36 @@ fn ended() -> Problem {
 /// The same, without asking whether it lives.
 fn genuine_session_of(callers: &Callers, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
     let mut has_other = false;
-    let own = if is_https(callers) { SECURE_COOKIE_NAME } else { COOKIE_NAME };
-    for header in headers.get_all(COOKIE) {
-        let pairs = header.to_str().unwrap_or_default().split(';');
-        for (name, value) in pairs.filter_map(|pair| pair.trim().split_once('=')) {
-            if name == own {
-                match callers.sessions.verify(value, unix_now_s()) {
-                    Ok(session) => return Ok(Some(session)),
-                    Err(_) => has_other = true,
-                }
-            }
+    for value in values_of(callers, headers, &SESSION) {
+        match callers.sessions.verify(value, unix_now_s()) {
+            Ok(session) => return Ok(Some(session)),
+            Err(_) => has_other = true,
         }
     }
     if has_other { Err(ended()) } else { Ok(None) }
+}
+
+/// All values that a request has of a cookie.
+fn values_of<'a>(
+    callers: &Callers,
+    headers: &'a HeaderMap,
+    cookie: &Cookie,
+) -> impl Iterator<Item = &'a str> {
+    let own = if is_https(callers) { cookie.secure_name } else { cookie.name };
+    let lines = headers.get_all(COOKIE).iter();
+    let pairs = lines.flat_map(|line| line.to_str().unwrap_or_default().split(';'));
+    let pairs = pairs.filter_map(|pair| pair.trim().split_once('='));
+    pairs.filter(move |(name, _)| *name == own).map(|(_, value)| value)
+}
+
+/// The value of a cookie that may be there once.
+pub(super) fn cookie_in<'a>(
+    callers: &Callers,
+    headers: &'a HeaderMap,
+    cookie: &Cookie,
+) -> Option<&'a str> {
+    let mut values = values_of(callers, headers, cookie);
+    values.next().filter(|_| values.next().is_none())
 }
 
 /// The same for a request that may change something: a page of another site could have the browser
@@ -83,22 +115,32 @@ pub async fn checked_session_of(
     Ok(session)
 }
 
-/// Has the browser keep a cookie, or forget it if there is none.
-pub(in crate::http) fn set_cookie(
+/// Has the browser keep the cookie of a session for so many seconds, or forget it if there is none.
+pub(super) fn set_session(callers: &Callers, response: &mut Response, cookie: Option<(&str, u32)>) {
+    let (value, age_s) = cookie.unwrap_or(("", 0));
+    set_cookie(callers, response, &SESSION, value, age_s);
+}
+
+/// Has the browser keep a cookie for so many seconds, beside others of the same answer; none is to
+/// forget it.
+pub(super) fn set_cookie(
     callers: &Callers,
     response: &mut Response,
-    cookie: Option<&str>,
+    cookie: &Cookie,
+    value: &str,
+    age_s: u32,
 ) {
-    let (value, age_s) = cookie.map_or(("", 0), |cookie| (cookie, callers.config.session_ttl_s));
     let (name, path, secure) = if is_https(callers) {
-        (SECURE_COOKIE_NAME, "/", "; Secure")
+        (cookie.secure_name, "/", "; Secure")
     } else {
-        (COOKIE_NAME, "/api/v1", "")
+        (cookie.name, cookie.path, "")
     };
-    let text =
-        format!("{name}={value}; Path={path}; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}");
+    let same_site = cookie.same_site;
+    let text = format!(
+        "{name}={value}; Path={path}; Max-Age={age_s}; HttpOnly; SameSite={same_site}{secure}"
+    );
     let header = HeaderValue::try_from(text).expect("a cookie of ours is visible ASCII");
-    response.headers_mut().insert(SET_COOKIE, header);
+    response.headers_mut().append(SET_COOKIE, header);
 }
 
 /// Whether people come over https.

@@ -64,7 +64,7 @@ pub async fn sessions(
 ) -> Result<Response, Problem> {
     let live = callers.ledger.live_sessions(callers.clock.now(), callers.idle_ms()).await?;
     // Whose key is gone has no session any more, whatever is written down.
-    let live = live.into_iter().filter(|session| callers.keys.named(&session.name).is_some());
+    let live = live.into_iter().filter(|session| callers.sessions.knows(&session.name));
     let sessions = live.map(LiveSession::from).collect();
     Ok(json(StatusCode::OK, &LiveSessions { sessions }))
 }

@@ -1,7 +1,8 @@
-//! Browser sessions: signing in with a key, and who is.
+//! Browser sessions: signing in with a key or an OpenID provider, and who is.
 
 pub mod cookie;
 pub mod live;
+pub mod oidc;
 pub mod sign_in;
 pub mod streams;
 mod watch;
@@ -14,6 +15,9 @@ use utoipa_axum::routes;
 pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(sign_in::create, sign_in::show, sign_in::end))
+        .routes(routes!(oidc::ways))
+        .routes(routes!(oidc::start))
+        .routes(routes!(oidc::callback))
         .routes(routes!(live::sessions, live::end_sessions))
         .routes(routes!(live::end_one_session))
         .routes(routes!(live::keys))

@@ -1,6 +1,6 @@
 //! Signing in with a browser, and out again.
 
-use super::cookie::{checked_session_of, session_of, set_cookie};
+use super::cookie::{checked_session_of, session_of, set_session};
 use super::live;
 use crate::http::actions::note::Asked;
 use crate::http::body::{JsonBody, Nothing, json};
@@ -30,7 +30,7 @@ const PATH: &str = "/api/v1/session";
 #[derive(Serialize, ToSchema)]
 #[schema(as = Session)]
 pub struct SessionBody<'a> {
-    /// Whose key they signed in with, as histories say it.
+    /// Whose key they signed in with, or who they are to the OpenID provider, as histories say it.
     name: &'a str,
     /// What it gives the right to.
     #[schema(value_type = Vec<Scope>)]
@@ -110,19 +110,29 @@ async fn begin(callers: &Callers, key: &NamedKey, from: IpAddr) -> Result<Respon
     let begun = callers.sessions.begin(key, unix_now_s(), ttl_s);
     let (session, cookie) =
         begun.ok_or_else(|| Problem::new(Code::Internal, "nobody can sign in with this key"))?;
+    write_down(callers, &session, ttl_s, from).await?;
+    let mut response = answer(callers, &session);
+    set_session(callers, &mut response, Some((&cookie, ttl_s)));
+    Ok(response)
+}
+
+/// Writes a session down that begins now, and without which its cookie is worth nothing.
+pub(super) async fn write_down(
+    callers: &Callers,
+    session: &Session,
+    ttl_s: u32,
+    from: IpAddr,
+) -> Result<(), Problem> {
     let now = callers.clock.now();
     let row = BrowserSession {
         id: session.public_id(),
-        name: key.name.to_string(),
+        name: session.key.name.to_string(),
         address: from.to_string(),
         begun_at: now,
         seen_at: now,
         ends_at: now.plus_ms(i64::from(ttl_s) * 1_000),
     };
-    callers.ledger.begin_session(row, callers.idle_ms()).await?;
-    let mut response = answer(callers, &session);
-    set_cookie(callers, &mut response, Some(&cookie));
-    Ok(response)
+    Ok(callers.ledger.begin_session(row, callers.idle_ms()).await?)
 }
 
 /// Who is signed in with this browser, and the CSRF token.
@@ -160,7 +170,7 @@ pub async fn end(
         Err(problem) => return Err(problem),
     };
     let mut response = json(StatusCode::OK, &Nothing {});
-    set_cookie(&callers, &mut response, None);
+    set_session(&callers, &mut response, None);
     if let Some(session) = session {
         live::end(&callers, SessionsOf::Id(session.public_id())).await?;
         let asked = Asked::new(&callers, &parts, PATH, callers.address_in(&parts)?);

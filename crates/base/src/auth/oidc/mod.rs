@@ -1,0 +1,225 @@
+//! Signing in with an OpenID provider (OpenID Connect Core 1.0): the Authorization Code flow with
+//! PKCE (RFC 7636), for one provider that is configured.
+//!
+//! Nothing is kept of a sign-in that is under way: what is sent follows from a signed cookie of the
+//! browser ([`flow`]). What the provider tells is believed once [`claims`] has looked at it, and
+//! becomes a [`people::Person`].
+
+pub mod claims;
+pub mod flow;
+pub mod people;
+mod provider;
+
+use crate::auth::oidc::flow::{Flow, Flows, LIFETIME_S};
+use crate::auth::oidc::people::{People, Person};
+use crate::config::Config;
+use crate::http_client::CallError;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use form_urlencoded::Serializer;
+use provider::{Endpoints, Provider};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::io;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
+
+/// Where the provider sends people back to, below `public_url`.
+pub const CALLBACK_PATH: &str = "/api/v1/session/oidc/callback";
+/// Sign-ins that wait for the provider at a time: whoever begins many shall not have us flood it.
+const AT_A_TIME: usize = 16;
+/// The longest code that a provider gives, in bytes.
+const MAX_CODE: usize = 4_096;
+
+/// Why nobody was signed in. Reasons are for the log: nothing secret is in them, and of what the
+/// provider says no more than a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotSignedIn {
+    /// The provider does not answer, or not as a provider does.
+    Away(String),
+    /// As many sign-ins wait for the provider as may.
+    Busy,
+    /// It was not begun in this browser, or too long ago.
+    NotBegun,
+    /// The provider would not have it.
+    Refused(String),
+    /// What the provider tells cannot be believed.
+    NotGenuine(&'static str),
+    /// It is this person, and no group of theirs gives the right to anything.
+    NoScopes(Box<str>),
+}
+
+impl From<CallError> for NotSignedIn {
+    fn from(error: CallError) -> Self {
+        Self::Away(error.to_string())
+    }
+}
+
+/// What the provider adds to the address that it sends people back to.
+#[derive(Debug, Default, Deserialize)]
+pub struct Returned {
+    state: Option<String>,
+    code: Option<String>,
+    /// Which provider it is (RFC 9207).
+    iss: Option<String>,
+    error: Option<String>,
+}
+
+/// A sign-in that begins: where the browser is sent, and what it keeps meanwhile.
+#[derive(Debug)]
+pub struct Begun {
+    /// The provider's page.
+    pub location: String,
+    /// The value of the cookie that has to come back, within [`LIFETIME_S`].
+    pub cookie: String,
+}
+
+/// Somebody whom the provider knows, and who may do something here.
+#[derive(Debug)]
+pub struct SignedIn {
+    /// Who.
+    pub person: Person,
+    /// The page they were on.
+    pub to: String,
+}
+
+/// Signing in with the configured provider.
+pub struct Oidc {
+    provider: Arc<Provider>,
+    people: Arc<People>,
+    flows: Flows,
+    redirect_uri: String,
+    scope: String,
+    exchanges: Semaphore,
+}
+
+impl Oidc {
+    /// As it is configured; nothing is asked yet. `None` without a provider.
+    ///
+    /// # Errors
+    /// Certificates that cannot be used.
+    pub fn open(config: &Config, token_key: &[u8; 32]) -> io::Result<Option<Self>> {
+        let (Some(settings), Some(public_url)) = (&config.oidc, &config.public_url) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            provider: Provider::new(settings).map_err(io::Error::other)?,
+            people: Arc::new(People::new(settings)),
+            flows: Flows::new(token_key),
+            redirect_uri: format!("{public_url}{CALLBACK_PATH}"),
+            scope: settings.scopes.join(" "),
+            exchanges: Semaphore::new(AT_A_TIME),
+        }))
+    }
+
+    /// What the provider's people may do.
+    #[must_use]
+    pub fn people(&self) -> &Arc<People> {
+        &self.people
+    }
+
+    /// Begins to sign somebody in who wants to go to `to` afterwards.
+    ///
+    /// # Errors
+    /// [`NotSignedIn::Away`].
+    pub async fn begin(&self, to: &str, now_s: i64) -> Result<Begun, NotSignedIn> {
+        let endpoints = self.provider.endpoints().await?;
+        let (flow, cookie) = self.flows.begin(to, now_s);
+        let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(self.flows.verifier(&flow)));
+        let query = Serializer::new(String::new())
+            .append_pair("response_type", "code")
+            .append_pair("client_id", self.provider.client_id())
+            .append_pair("redirect_uri", &self.redirect_uri)
+            .append_pair("scope", &self.scope)
+            .append_pair("state", &self.flows.state(&flow))
+            .append_pair("nonce", &self.flows.nonce(&flow))
+            .append_pair("code_challenge", &challenge)
+            .append_pair("code_challenge_method", "S256")
+            .finish();
+        let page = &endpoints.authorization;
+        let joined = if page.contains('?') { '&' } else { '?' };
+        Ok(Begun { location: format!("{page}{joined}{query}"), cookie })
+    }
+
+    /// Goes on where the provider sends somebody back: `cookie` is what their browser kept.
+    ///
+    /// # Errors
+    /// Every [`NotSignedIn`].
+    pub async fn finish(
+        &self,
+        cookie: Option<&str>,
+        returned: &Returned,
+        now_s: i64,
+    ) -> Result<SignedIn, NotSignedIn> {
+        let flow = cookie.and_then(|cookie| self.flows.read(cookie, now_s));
+        let (Some(flow), Some(state)) = (flow, &returned.state) else {
+            return Err(NotSignedIn::NotBegun);
+        };
+        if !bool::from(self.flows.state(&flow).as_bytes().ct_eq(state.as_bytes())) {
+            return Err(NotSignedIn::NotBegun);
+        }
+        let endpoints = self.provider.endpoints().await?;
+        match &returned.iss {
+            Some(iss) if iss != self.provider.issuer() => {
+                return Err(NotSignedIn::NotGenuine("another provider sent them back"));
+            }
+            None if endpoints.says_issuer => {
+                return Err(NotSignedIn::NotGenuine("the provider did not say that it is it"));
+            }
+            Some(_) | None => {}
+        }
+        if let Some(error) = &returned.error {
+            return Err(NotSignedIn::Refused(format!("it says {}", word(error))));
+        }
+        let code = returned.code.as_deref().filter(|code| (1..=MAX_CODE).contains(&code.len()));
+        let code = code.ok_or_else(|| NotSignedIn::Refused("it gave no code".into()))?;
+        let person = self.person(&endpoints, &flow, code, now_s).await?;
+        Ok(SignedIn { person, to: flow.to })
+    }
+
+    /// Whom a code stands for.
+    async fn person(
+        &self,
+        endpoints: &Endpoints,
+        flow: &Flow,
+        code: &str,
+        now_s: i64,
+    ) -> Result<Person, NotSignedIn> {
+        let _turn = self.exchanges.try_acquire().map_err(|_| NotSignedIn::Busy)?;
+        let verifier = self.flows.verifier(flow);
+        let tokens = self.provider.exchange(endpoints, code, &self.redirect_uri, &verifier).await?;
+        let expected = claims::Expected {
+            issuer: self.provider.issuer(),
+            client_id: self.provider.client_id(),
+            nonce: &self.flows.nonce(flow),
+        };
+        if let Some(kid) = claims::kid(&tokens.id_token) {
+            endpoints.keys.look_for(kid.as_deref()).await;
+        }
+        let mut known = claims::verified(&tokens.id_token, &endpoints.keys, &expected, now_s)
+            .map_err(NotSignedIn::NotGenuine)?;
+        // Many providers tell groups and names only there.
+        if !self.people.has_all(&known)
+            && let Some(more) = self.provider.user_info(endpoints, &tokens).await?
+        {
+            claims::add(&mut known, more).map_err(NotSignedIn::NotGenuine)?;
+        }
+        let person = self.people.person(self.provider.issuer(), &known);
+        let person = person.ok_or(NotSignedIn::NotGenuine("it lacks sub, who it is about"))?;
+        if self.people.scopes_of(&person).is_empty() {
+            return Err(NotSignedIn::NoScopes(person.name));
+        }
+        Ok(person)
+    }
+}
+
+/// What a provider says, if it is a word as the specifications have them.
+fn word(text: &str) -> &str {
+    let is_word = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    let fits = (1..=40).contains(&text.len()) && text.bytes().all(is_word);
+    if fits { text } else { "something else than a word" }
+}
+
+/// For how long a browser keeps the cookie of a sign-in, in seconds.
+pub const COOKIE_AGE_S: u32 = LIFETIME_S;

@@ -1,0 +1,188 @@
+//! An OpenID provider: npm's `oidc-provider`, with people who are whoever they say.
+
+use crate::authority::Tls;
+use crate::free_port::{PORT_ATTEMPTS, free_port};
+use crate::need::{Missing, NotStarted};
+use crate::server::{Server, folder, program, tied_command};
+use rustix::process::Signal;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+
+const START_WITHIN: Duration = Duration::from_secs(60);
+
+/// How a provider is started.
+#[derive(Clone, Debug, Default)]
+pub struct OidcOptions {
+    /// The people there are, by the name that they sign in with: their claims, as a JSON object.
+    pub people: String,
+    /// Where each client may have people sent back to.
+    pub redirect_uri: String,
+    /// Whether claims are told by UserInfo only, as the specification wants it, or in the ID token
+    /// too, as many providers do.
+    pub user_info_only: bool,
+    /// Its certificate, if it is to speak TLS.
+    pub tls: Option<Tls>,
+}
+
+/// A running provider, with the clients [`OidcProvider::CLIENTS`].
+#[derive(Debug)]
+pub struct OidcProvider {
+    // Ended before its folder goes.
+    server: Server,
+    issuer: String,
+    install: Install,
+    folder: TempDir,
+}
+
+#[derive(Clone, Debug)]
+struct Install {
+    node: PathBuf,
+    script: PathBuf,
+}
+
+impl OidcProvider {
+    /// The ids of the clients that it knows.
+    pub const CLIENTS: [&'static str; 2] = ["onrush", "another"];
+    /// The secret of each.
+    pub const SECRET: &'static str = "a+secret/of the client";
+
+    /// Starts one; takes a second.
+    ///
+    /// # Errors
+    ///
+    /// If it is not installed, or does not start.
+    pub fn start(options: &OidcOptions) -> Result<Self, NotStarted> {
+        let install = Install::find()?;
+        let mut attempt = 1;
+        loop {
+            let folder = folder()?;
+            let port = free_port();
+            let issuer = match options.tls {
+                Some(_) => format!("https://localhost:{port}"),
+                None => format!("http://127.0.0.1:{port}"),
+            };
+            configure(folder.path(), port, &issuer, options)?;
+            match install.spawn(folder.path()) {
+                Ok(server) => return Ok(Self { server, issuer, install, folder }),
+                Err(NotStarted::Failed(why))
+                    if why.contains("EADDRINUSE") && attempt < PORT_ATTEMPTS =>
+                {
+                    attempt += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Its address, as `iss` says it; the same after a restart.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
+    /// Ends it in order.
+    pub fn stop(&mut self) {
+        self.server.end(Signal::TERM);
+    }
+
+    /// Starts it again on the same port, with the same keys; ends it first if it runs. Codes and
+    /// sessions of before are gone.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start.
+    pub fn restart(&mut self) -> Result<(), NotStarted> {
+        self.stop();
+        self.server = self.install.spawn(self.folder.path())?;
+        Ok(())
+    }
+
+    /// The same, with keys that nobody has seen yet.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start.
+    pub fn rotate_keys(&mut self) -> Result<(), NotStarted> {
+        self.stop();
+        fs::remove_file(self.folder.path().join("keys.json"))
+            .map_err(|error| NotStarted::failed("keys.json", error))?;
+        self.restart()
+    }
+
+    /// SIGSTOP: connections stay open and nothing is answered.
+    pub fn pause(&mut self) {
+        self.server.pause();
+    }
+
+    /// SIGCONT: goes on after [`OidcProvider::pause`].
+    pub fn resume(&mut self) {
+        self.server.signal(Signal::CONT);
+    }
+}
+
+fn configure(
+    folder: &Path,
+    port: u16,
+    issuer: &str,
+    options: &OidcOptions,
+) -> Result<(), NotStarted> {
+    let clients = OidcProvider::CLIENTS.map(|client| {
+        format!(
+            "{{\"client_id\": \"{client}\", \"client_secret\": \"{}\", \"redirect_uris\": [\"{}\"], \
+             \"response_types\": [\"code\"], \"grant_types\": [\"authorization_code\"]}}",
+            OidcProvider::SECRET,
+            options.redirect_uri
+        )
+    });
+    let mut text = format!(
+        "{{\"issuer\": \"{issuer}\", \"port\": {port}, \"keys\": {keys:?}, \"clients\": [{clients}], \
+         \"people\": {people}, \"claims\": \"{claims}\"",
+        keys = folder.join("keys.json"),
+        clients = clients.join(", "),
+        people = options.people,
+        claims = if options.user_info_only { "userinfo" } else { "id_token" },
+    );
+    if let Some(tls) = &options.tls {
+        let files = tls.write(folder)?;
+        let written = write!(text, ", \"cert\": {:?}, \"key\": {:?}", files.cert, files.key);
+        written.expect("a string takes everything");
+    }
+    fs::write(folder.join("settings.json"), text + "}")
+        .map_err(|error| NotStarted::failed("the provider's settings", error))
+}
+
+impl Install {
+    fn find() -> Result<Self, NotStarted> {
+        let missing = |what| {
+            let install = "Run scripts/need.sh npm oidc-provider, which fetches it with npm";
+            NotStarted::Missing(Missing { what, install })
+        };
+        let node = program("node", &[]).ok_or_else(|| missing("node"))?;
+        let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("oidc");
+        let is_there = home.join("node_modules/oidc-provider/package.json").is_file();
+        let script = home.join("provider.js");
+        is_there.then_some(Self { node, script }).ok_or_else(|| missing("oidc-provider"))
+    }
+
+    fn spawn(&self, folder: &Path) -> Result<Server, NotStarted> {
+        let mut command = tied_command(&self.node, None);
+        command.arg(&self.script).arg(folder.join("settings.json")).current_dir(folder);
+        let log = folder.join("provider.log");
+        let before = fs::read(&log).map_or(0, |log| log.len());
+        let mut server = Server::spawn("oidc-provider", command, log)?;
+        server.ready(START_WITHIN, |server| {
+            let log = server.log();
+            log.get(before..).unwrap_or_default().contains("provider listens")
+        })?;
+        Ok(server)
+    }
+}
