@@ -1,5 +1,6 @@
 //! Events that are over leave the journal: what they sold, and its money, is audited from their files.
 
+#[expect(dead_code, reason = "the tests of backups use the rest")]
 mod backup_shop;
 mod cli_support;
 
