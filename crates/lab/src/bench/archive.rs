@@ -249,8 +249,8 @@ fn tell_files(
     results.figure("archive_files_bytes", files as f64);
     results.figure("archive_took_s", took.as_secs_f64());
     results.say(&format!(
-        "files      {} decisions: the journal had {:.2} MiB and has {:.2} MiB (the first day's {:.2} MiB), {} \
-         bytes an event; files {:.2} MiB; in {:.1} s; audit with all files: clean",
+        "files      {} decisions: the journal had {:.2} MiB and has {:.2} MiB (the first day's {:.2} MiB), \
+         {} bytes an event; files {:.2} MiB; in {:.1} s; audit with all files: clean",
         count(decisions),
         mib(report.journal_bytes_before),
         mib(report.journal_bytes),

@@ -7,8 +7,9 @@ use onrush_terminal::show::{count, print_json, say};
 use std::path::PathBuf;
 
 pub(super) const PROMISE: &str = "\
-Each archived event's decisions go into archive/<event>.jsonl.gz, which is read back and compared before anything leaves \
-the journal. Broken off, it is done again. `onrush audit --archive` reads the files; `onrush backup` copies them.
+Each archived event's decisions go into archive/<event>.jsonl.gz, which is read back and compared before \
+anything leaves the journal. Broken off, it is done again. `onrush audit --archive` reads the files; \
+`onrush backup` copies them.
 
 Exit codes: 0 all is well, 2 the command line is wrong, 3 it could not run.";
 
