@@ -5,12 +5,12 @@ mod backup_shop;
 mod cli_support;
 
 use backup_shop::{Buyer, Shop, audited, names_in, restored_start, sandboxed};
-use cli_support::{ADMIN_KEY, exchange, run, run_json};
+use cli_support::{ADMIN_KEY, exchange, onrush, run, run_json};
 use serde_json::{Value, json};
 use std::fs;
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 const FILE: &str = "archive/paid.jsonl.gz";
@@ -128,6 +128,45 @@ fn history_and_money_of_an_event_that_is_over_are_audited_from_its_file() {
     fine(&made);
 }
 
+/// Whatever the process has reached when it is killed, nothing is lost and the next run finishes.
+#[test]
+fn a_killed_run_leaves_the_history_and_the_next_one_finishes_it() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let data = scratch.path().join("data");
+    let shop = Shop::open(&data);
+    shop.buy(1);
+    end(&shop);
+    shop.stop();
+    for (number, awaited) in
+        ["engine.db-wal", "archive/paid.jsonl.gz.new", FILE].into_iter().enumerate()
+    {
+        let copy = scratch.path().join(format!("copy-{number}"));
+        for name in names_in(&data) {
+            let to = copy.join(&name);
+            fs::create_dir_all(to.parent().expect("a directory")).expect("made");
+            fs::copy(data.join(&name), to).expect("copied");
+        }
+        let mut child = onrush()
+            .args(["archive", "--json", "--data", text(&copy)])
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it can be started");
+        // It may be quicker than we look; then it was not killed, and must be done.
+        while !copy.join(awaited).exists() && child.try_wait().expect("our child").is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().expect("it runs, or has ended");
+        child.wait().expect("it has ended");
+        let (code, report) = audited_with_files(&copy);
+        assert_eq!((code, &report["sold"]), (Some(0), &json!(1)), "{awaited}: {report}");
+        fine(&archive(&copy));
+        let (code, report) = audited_with_files(&copy);
+        assert_eq!((code, &report["sold"]), (Some(0), &json!(1)), "{awaited}: {report}");
+        assert_eq!(report["archive_files"], 1, "{awaited}: {report}");
+        assert_eq!(restored_start(&copy, &[]).0, Some(0), "{awaited}: it starts");
+    }
+}
+
 #[test]
 fn what_cannot_be_archived_is_named() {
     let scratch = tempfile::tempdir().expect("a directory");
@@ -137,8 +176,21 @@ fn what_cannot_be_archived_is_named() {
     let settings = scratch.path().join("onrush.toml");
     let redis = "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://127.0.0.1:1\"]\n\
                  [postgres]\nurl = \"postgres://127.0.0.1/x\"\n";
-    fs::write(&settings, redis).expect("written");
-    let refused = run(&["archive", "--config", text(&settings)]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("history is in PostgreSQL"));
+    let mixed = "ledger = \"postgres\"\n[postgres]\nurl = \"postgres://127.0.0.1/x\"\n";
+    for (text_of_file, word) in
+        [(redis, "history is in PostgreSQL"), (mixed, "the ledger is in PostgreSQL")]
+    {
+        fs::write(&settings, text_of_file).expect("written");
+        let refused = run(&["archive", "--config", text(&settings)]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(word));
+    }
+    // Whose ledger is elsewhere, nobody knows who else has to read it.
+    let data = scratch.path().join("data");
+    fs::create_dir(&data).expect("made");
+    fs::write(data.join("engine.db"), "whatever").expect("written");
+    let refused = archive(&data);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(3), "{said}");
+    assert!(said.contains("ledger.db: it is missing"), "{said}");
 }

@@ -1,10 +1,10 @@
 //! `onrush archive`: the history of archived events goes from the journal into files.
 
-use onrush_base::config::{Config, EngineName};
+use onrush_base::config::{Config, EngineName, LedgerName};
 use onrush_store::embedded::{ArchiveReport, ArchiveStep, archive};
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::{count, print_json, say};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(super) const PROMISE: &str = "\
 Each archived event's decisions go into archive/<event>.jsonl.gz, which is read back and compared before \
@@ -36,6 +36,10 @@ pub(crate) fn run(args: &ArchiveArgs) -> Exit {
             return Exit::Usage;
         }
     };
+    if let Err(why) = has_its_ledger(&data) {
+        say(&format!("error: {why}"));
+        return Exit::CouldNotRun;
+    }
     let is_json = args.json;
     let mut on = |step: ArchiveStep| match step {
         ArchiveStep::Removed(event) if !is_json => {
@@ -65,14 +69,34 @@ pub(crate) fn run(args: &ArchiveArgs) -> Exit {
 /// Where the journal is, if there is one.
 fn data_of(args: &ArchiveArgs) -> Result<PathBuf, String> {
     let config = Config::load_here(args.config.as_deref()).map_err(|error| error.to_string())?;
-    match config.engine {
-        EngineName::Embedded => Ok(args.data.clone().unwrap_or(config.data)),
-        EngineName::Redis => Err(
+    match (config.engine, config.ledger) {
+        (EngineName::Embedded, LedgerName::Sqlite) => {
+            Ok(args.data.clone().unwrap_or(config.data))
+        }
+        (EngineName::Embedded, LedgerName::Postgres) => Err(
+            "by these settings the ledger is in PostgreSQL, and RabbitMQ and Kafka may still have to read \
+             the history from the journal: it stays there"
+                .into(),
+        ),
+        (EngineName::Redis, LedgerName::Sqlite | LedgerName::Postgres) => Err(
             "by these settings history is in PostgreSQL, and stays there; Redis gives the space of an \
              archived event back by itself"
                 .into(),
         ),
     }
+}
+
+/// Says no to a journal whose ledger is elsewhere: others may read it, too, and nobody knows how far.
+fn has_its_ledger(data: &Path) -> Result<(), String> {
+    let ledger = data.join("ledger.db");
+    if ledger.exists() || !data.join("engine.db").exists() {
+        return Ok(());
+    }
+    Err(format!(
+        "{}: it is missing, and a journal whose ledger is elsewhere keeps its history: put it back, or \
+         name the directory that has both",
+        ledger.display()
+    ))
 }
 
 fn tell(report: &ArchiveReport) {

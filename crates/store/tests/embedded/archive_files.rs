@@ -345,6 +345,36 @@ async fn somebody_elses_file_is_not_replaced() {
 }
 
 #[tokio::test]
+async fn a_file_that_reads_back_otherwise_ends_it_before_anything_leaves_the_journal() {
+    let sale = sold().await;
+    let before = rows(sale.path());
+    let draft = sale.path().join(FILE).with_extension("gz.new");
+    let spoil = |how: u32| {
+        let text = text(&draft);
+        match how {
+            0 => write_text(&draft, &text.replacen("\"u3\"", "\"u4\"", 1)),
+            1 => write_text(&draft, text.rsplit_once("{\"end\"").expect("a trailer").0),
+            2 => fs::write(&draft, b"").expect("written"),
+            _ => fs::remove_file(&draft).expect("removed"),
+        }
+    };
+    for how in 0..4 {
+        let mut steps = Vec::new();
+        let refused = archive(sale.path(), &mut |step| {
+            spoil(how);
+            steps.push(step);
+        });
+        let why = refused.expect_err("it is not what was written").to_string();
+        assert!(why.contains(FILE), "{how}: {why}");
+        assert_eq!(steps, [ArchiveStep::Drafted(event())], "{how}: {why}");
+        assert_eq!(rows(sale.path()), before, "{how}");
+        assert!(!sale.path().join(FILE).exists(), "{how}");
+    }
+    assert_eq!(events(&archived(sale.path())), ["gala", "matinee"]);
+    is_clean(&audit_with_archive(sale.path()).expect("readable"));
+}
+
+#[tokio::test]
 async fn changes_that_are_missing_and_in_no_file_are_damage() {
     let sale = sold().await;
     remove_snapshots(sale.path());
