@@ -54,6 +54,23 @@ fn end(shop: &Shop) {
     }
 }
 
+/// Waits until the ledger has followed the journal to its end, as the witness says: what it has not
+/// followed stays in the journal.
+fn until_followed(data: &Path, shop: &Shop) {
+    let page = shop.served.ask("GET", "/api/v1/admin/feed?limit=1", ADMIN_KEY, "");
+    let committed = page["committed"].as_u64().expect("a number");
+    let begun = Instant::now();
+    loop {
+        let says = fs::read(data.join("witness.json")).expect("a witness");
+        let says: Value = serde_json::from_slice(&says).expect("JSON");
+        if says["ledger"].as_u64() >= Some(committed) {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{says}");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn history_and_money_of_an_event_that_is_over_are_audited_from_its_file() {
     let scratch = tempfile::tempdir().expect("a directory");
@@ -69,6 +86,7 @@ fn history_and_money_of_an_event_that_is_over_are_audited_from_its_file() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(3), "{said}");
     assert!(said.contains("another onrush process uses this directory"), "{said}");
+    until_followed(&data, &shop);
     shop.stop();
     let before = audited(&data);
     assert_eq!((&before["violations"], &before["sold"]), (&json!(0), &json!(BOUGHT)), "{before}");
@@ -136,6 +154,7 @@ fn a_killed_run_leaves_the_history_and_the_next_one_finishes_it() {
     let shop = Shop::open(&data);
     shop.buy(1);
     end(&shop);
+    until_followed(&data, &shop);
     shop.stop();
     for (number, awaited) in
         ["engine.db-wal", "archive/paid.jsonl.gz.new", FILE].into_iter().enumerate()
