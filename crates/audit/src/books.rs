@@ -28,7 +28,7 @@ pub(super) trait Books {
     /// A page of the bookings there were at the beginning, or later.
     fn bookings(&mut self, after: Option<String>) -> Result<Page<Booking>, String>;
 
-    /// Every decision there is, in order.
+    /// Every decision there is, in order; without changes where these are in a file that is not read.
     fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String>;
 
     /// A page of the sagas there were at the beginning, or later.
@@ -50,11 +50,17 @@ pub(super) struct FileBooks {
     ledger: LedgerReader,
     /// How far a ledger had followed the journal before this one was opened, as the journal remembers.
     followed_before: Option<Seq>,
+    /// Whether archive files are read beside the journal.
+    with_archive: bool,
 }
 
 impl FileBooks {
     /// The books in a directory; `None` if there is no ledger. One that should be there is a violation.
-    pub(super) fn open(data: &Path, found: &mut Vec<String>) -> Result<Option<Self>, String> {
+    pub(super) fn open(
+        data: &Path,
+        with_archive: bool,
+        found: &mut Vec<String>,
+    ) -> Result<Option<Self>, String> {
         // A journal that cannot be opened is reported by the audit of the feed.
         let journal = JournalReader::open(data).ok();
         let followed_before = journal.and_then(|journal| journal.ledger_followed());
@@ -65,7 +71,7 @@ impl FileBooks {
             return Ok(None);
         }
         let ledger = LedgerReader::open(data).map_err(|error| error.to_string())?;
-        Ok(Some(Self { data: data.to_owned(), ledger, followed_before }))
+        Ok(Some(Self { data: data.to_owned(), ledger, followed_before, with_archive }))
     }
 }
 
@@ -94,6 +100,11 @@ impl Books for FileBooks {
 
     fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String> {
         let mut reader = JournalReader::open(&self.data).map_err(|error| error.to_string())?;
+        if self.with_archive {
+            // What is wrong with files is reported by the audit of the feed.
+            let read = reader.read_archive_files(&mut Vec::new());
+            read.map_err(|error| error.to_string())?;
+        }
         let mut after = Seq::default();
         loop {
             let page = reader.page(after, PAGE).map_err(|error| error.to_string())?;

@@ -11,6 +11,7 @@ mod verdict;
 use books::FileBooks;
 use onrush_base::config::Config;
 use onrush_base::config::EngineName;
+use onrush_core::ids::EventId;
 use onrush_store::embedded::{self, AuditReport};
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::{count, print_json, say};
@@ -33,6 +34,10 @@ pub struct AuditArgs {
     /// the data directory]
     #[arg(long, value_name = "DIR")]
     sandbox: Option<PathBuf>,
+    /// Read the archive files, too: history that archived events have there is judged as if it were
+    /// in the journal
+    #[arg(long)]
+    archive: bool,
     /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
@@ -53,7 +58,11 @@ pub struct Report {
     pub events: usize,
     /// Snapshots that were compared.
     pub snapshots: usize,
-    /// Units confirmed or claimed in the end.
+    /// Archive files that were read.
+    pub archive_files: usize,
+    /// Events whose history is in archive files, and was not read.
+    pub unread: Vec<EventId>,
+    /// Units confirmed or claimed in the end, but for those of events whose history was not read.
     pub sold: u64,
     /// Units that were taken from a pool beyond its capacity.
     pub oversold: u64,
@@ -70,7 +79,13 @@ impl AuditArgs {
     /// The directory of one process, and what is printed of it.
     #[must_use]
     pub fn of(data: &Path, json: bool) -> Self {
-        Self { data: data.to_owned(), config: None, sandbox: None, json }
+        Self { data: data.to_owned(), config: None, sandbox: None, archive: false, json }
+    }
+
+    /// The same with all archive files.
+    #[must_use]
+    pub fn with_archive(self) -> Self {
+        Self { archive: true, ..self }
     }
 }
 
@@ -90,6 +105,8 @@ pub fn audit(args: &AuditArgs) -> Result<Report, String> {
         changes: audit.changes,
         events: audit.events,
         snapshots: audit.snapshots,
+        archive_files: audit.archive_files,
+        unread: audit.unread,
         sold: audit.sold,
         oversold: audit.oversold,
         seats_sold_twice: audit.seats_sold_twice,
@@ -122,6 +139,18 @@ pub fn run(args: &AuditArgs) -> Exit {
             count(report.snapshots as u64),
             count(report.sold)
         );
+        if report.archive_files > 0 {
+            println!("with the history of {} events in archive files", report.archive_files);
+        }
+        if !report.unread.is_empty() {
+            let mut names: Vec<&str> = report.unread.iter().map(EventId::as_str).collect();
+            names.sort_unstable();
+            println!(
+                "not read: the history of {} events, which is in archive files (--archive reads it): {}",
+                names.len(),
+                names.join(", ")
+            );
+        }
         if let Some(money) = &report.money {
             for noticed in money.noticed.iter().take(SHOWN) {
                 println!("NOTICED: {noticed}");
@@ -146,7 +175,7 @@ fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, Stri
 }
 
 fn read_files(data: &Path, args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
-    let money = match FileBooks::open(data, found)? {
+    let money = match FileBooks::open(data, args.archive, found)? {
         None => None,
         Some(mut books) => {
             let own = data.join("sandbox");
@@ -154,8 +183,9 @@ fn read_files(data: &Path, args: &AuditArgs, found: &mut Vec<String>) -> Result<
             Some(money::audit(&mut books, Some(sandbox), found)?)
         }
     };
-    let audit = embedded::audit(data).map_err(|error| error.to_string())?;
-    Ok((audit, money))
+    let audit =
+        if args.archive { embedded::audit_with_archive(data) } else { embedded::audit(data) };
+    Ok((audit.map_err(|error| error.to_string())?, money))
 }
 
 #[cfg(feature = "cluster")]
@@ -164,6 +194,11 @@ fn read_servers(
     args: &AuditArgs,
     found: &mut Vec<String>,
 ) -> Result<Audited, String> {
+    if args.archive {
+        return Err(
+            "a cluster has no archive files: its history is in PostgreSQL, all of it".into()
+        );
+    }
     let mut books = cluster::SharedBooks::open(config)?;
     let money = money::audit(&mut books, args.sandbox.as_deref(), found)?;
     let audit = cluster::audit_feed(&mut books, config)?;

@@ -13,7 +13,7 @@ use super::verdict::{
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange};
 use onrush_core::hold::HoldStatus;
-use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::saga::SagaRecord;
@@ -21,7 +21,7 @@ use onrush_saga::desk_sentence;
 use onrush_saga::pairing::{another_past, shorter};
 use onrush_sandbox::{Taken, taken};
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 
@@ -39,6 +39,9 @@ pub(super) struct Money {
     pub(super) kept_minor: i64,
     /// Money of sagas that have not come to their end.
     pub(super) pending_minor: i64,
+    /// Money of events whose history is in archive files that were not read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) unread_minor: i64,
     /// Money that is none of these: must be 0.
     pub(super) unexplained_minor: i64,
     /// Bookings for which more was kept than they cost.
@@ -56,6 +59,11 @@ pub(super) struct Money {
     pub(super) issued: Option<Issued>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(minor: &i64) -> bool {
+    *minor == 0
+}
+
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { captured_minor, refunded_minor, confirmed_minor, kept_minor, .. } = self;
@@ -63,9 +71,14 @@ impl fmt::Display for Money {
         write!(
             f,
             "money in minor units: {captured_minor} taken = {confirmed_minor} confirmed + \
-             {refunded_minor} given back + {kept_minor} kept + {pending_minor} pending + \
-             {unexplained_minor} unexplained; {open_sagas} sagas open, {stuck_sagas} of them \
-             stuck; "
+             {refunded_minor} given back + {kept_minor} kept + {pending_minor} pending + "
+        )?;
+        if self.unread_minor != 0 {
+            write!(f, "{} of events whose history is in files + ", self.unread_minor)?;
+        }
+        write!(
+            f,
+            "{unexplained_minor} unexplained; {open_sagas} sagas open, {stuck_sagas} of them stuck; "
         )?;
         f.write_str(if self.gateway {
             "compared with the gateway's own book"
@@ -100,9 +113,13 @@ pub(super) fn audit(
     let followed = books.begin()?;
     violations.extend(books.faults(&followed)?);
     let mut bookings = HashMap::new();
+    let mut unread = HashSet::new();
     let (mut last, mut made_at) = (0, None);
     books.each_decision(&mut |entry| {
         last = entry.seq.0;
+        if entry.changes.is_empty() && !unread.contains(&entry.event) {
+            unread.insert(entry.event.clone());
+        }
         if last == followed.seq {
             made_at = Some(entry.at);
         }
@@ -124,6 +141,7 @@ pub(super) fn audit(
         money: Money { gateway: gateway.is_some(), noticed, ..Money::default() },
         gateway,
         bookings,
+        unread,
         sagas: HashMap::new(),
         followed: followed.seq,
         receipts: ReceiptAudit::default(),
@@ -285,6 +303,8 @@ struct Auditor<'a> {
     money: Money,
     gateway: Option<Gateway>,
     bookings: HashMap<BookingId, Sold>,
+    /// Events whose history is in files that were not read.
+    unread: HashSet<EventId>,
     /// The sagas that were read, and whether they are at their end.
     sagas: HashMap<BookingId, SagaPlace>,
     /// How far the ledger has followed the feed.
@@ -303,9 +323,17 @@ impl Auditor<'_> {
             self.money.stuck_sagas += 1;
         }
         let booking = &record.saga.booking;
-        self.receipts.look(record, self.bookings.get(booking));
+        let is_unread = self.unread.contains(&record.saga.event);
+        if is_unread {
+            self.receipts.pass_over(record);
+        } else {
+            self.receipts.look(record, self.bookings.get(booking));
+        }
+        if is_unread && is_at_its_end(record) {
+            self.money.unread_minor += captured - refunded;
+            self.sagas.insert(booking.clone(), SagaPlace::Ended);
         // A saga under way whose booking the journal has not will come to no end that explains its money.
-        if is_at_its_end(record) || !self.bookings.contains_key(booking) {
+        } else if is_at_its_end(record) || !(is_unread || self.bookings.contains_key(booking)) {
             let payments = self.gateway.as_ref().map(|gateway| &gateway.payments);
             let verdict = judge(record, self.bookings.get(booking), payments);
             self.money.confirmed_minor += verdict.confirmed_minor;
@@ -327,8 +355,8 @@ impl Auditor<'_> {
 
     /// Looks at a booking that the ledger has. Those with a saga are judged with their money.
     fn look_at_booking(&mut self, booking: &Booking) {
-        let Booking { booking, status, .. } = booking;
-        if self.sagas.contains_key(booking) {
+        let Booking { booking, status, event, .. } = booking;
+        if self.sagas.contains_key(booking) || self.unread.contains(event) {
             return;
         }
         let said = match self.bookings.get(booking).map(|sold| &sold.state) {
@@ -363,10 +391,11 @@ impl Auditor<'_> {
             confirmed_minor,
             kept_minor,
             pending_minor,
+            unread_minor,
             ..
         } = self.money;
-        self.money.unexplained_minor =
-            captured_minor - refunded_minor - confirmed_minor - kept_minor - pending_minor;
+        let explained_minor = confirmed_minor + kept_minor + pending_minor + unread_minor;
+        self.money.unexplained_minor = captured_minor - refunded_minor - explained_minor;
         if self.money.unexplained_minor != 0 {
             let unexplained_minor = self.money.unexplained_minor;
             self.violations.push(format!("{unexplained_minor} minor units are unexplained"));

@@ -7,6 +7,7 @@ use crate::stop::Stop;
 use onrush_base::backup::{self, Manifest};
 use onrush_ledger::sqlite::{self, HeldLedger};
 use onrush_store::embedded::HeldJournal;
+use onrush_terminal::show::say;
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -60,6 +61,7 @@ pub(crate) fn take(data: &Path, to: &Path, version: &str) -> Result<Manifest, St
     let taken_at = utc(begun_ms)?;
     let decided_at = end.at.map(|at| utc(at.0)).transpose()?;
     let snapshot = journal.snapshot().map_err(Stop::because)?;
+    let archive_files = journal.archive_files().map_err(Stop::because)?;
     let mut breathe = rests();
     let followed = position.journal.is_some().then_some(position.seq);
     journal.write_to(draft.dir(), followed, &mut breathe).map_err(written)?;
@@ -78,6 +80,14 @@ pub(crate) fn take(data: &Path, to: &Path, version: &str) -> Result<Manifest, St
             Some(bytes) => files::whole_lines(&sandbox, bytes).map_err(Stop::at(&sandbox))?,
         };
         files::copy(&from, &draft.dir().join(&path), limit, &mut breathe)?;
+    }
+    // An operator may keep them elsewhere: the sale needs none of them.
+    for path in archive_files.iter().filter(|path| !draft.dir().join(path).exists()) {
+        say(&format!(
+            "warning: {path} is missing in {}, and is not in the backup: the history of its event is \
+             nowhere else",
+            data.display()
+        ));
     }
     if let Some(file) = snapshot
         && let Some(name) = file.path.file_name()

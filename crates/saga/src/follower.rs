@@ -230,6 +230,14 @@ impl Follower {
         for entry in &page {
             projection.cursor = entry.seq.0;
             projection.at = Some(entry.at);
+            if entry.changes.is_empty() {
+                // Only a ledger that was put back to before that meets one.
+                tracing::warn!(
+                    decision = entry.seq.0,
+                    event = %entry.event,
+                    "its changes are in an archive file: the ledger does not learn of them"
+                );
+            }
             for (index, change) in entry.changes.iter().enumerate() {
                 let currency = self.currency(&entry.event, change).await?;
                 if let Some(terms) = self.confirmed_free(entry, change).await? {

@@ -97,7 +97,7 @@ pub struct FeedEntry {
     pub at: Time,
     /// The event it belongs to.
     pub event: EventId,
-    /// What changed; at least one.
+    /// What changed; at least one, unless the event was archived and its changes are in a file.
     pub changes: Vec<Change>,
 }
 

@@ -3,6 +3,7 @@
 //! Nothing here passes or fails: a shared machine gives other figures each time. Ratios within one
 //! run are worth more than figures across runs.
 
+mod archive;
 mod arena;
 mod backup;
 #[cfg(feature = "servers")]
@@ -47,6 +48,8 @@ enum What {
     Overload(overload::OverloadArgs),
     /// Measure paid bookings while backups are taken of the running server
     Backup(backup::BackupArgs),
+    /// Measure what a year of sales leaves in memory and on the disk once its events are archived
+    Archive(archive::ArchiveArgs),
     /// Measure the engine on Redis beside a plain script, on a throw-away server
     #[cfg(feature = "servers")]
     Redis(cluster::ClusterArgs),
@@ -57,7 +60,7 @@ enum What {
     #[cfg(feature = "servers")]
     #[command(alias = "compare")]
     Peers(cluster::ClusterArgs),
-    /// Measure all of it, but for the hostile clients and the overload, and make one document of it
+    /// Measure all of it, but for the hostile clients, the overload and the year, and make one document of it
     All(record::AllArgs),
     /// Say what differs by more than noise between two documents of `all`
     Against(record::AgainstArgs),
@@ -76,6 +79,7 @@ pub fn run(args: &BenchArgs, version: &str) -> Exit {
         What::Hostile(args) => told(args.common.json, |results| hostile::run(args, results)),
         What::Overload(args) => told(args.common.json, |results| overload::run(args, results)),
         What::Backup(args) => told(args.common.json, |results| backup::run(args, results)),
+        What::Archive(args) => told(args.common.json, |results| archive::run(args, results)),
         #[cfg(feature = "servers")]
         What::Redis(args) => told(args.common.json, |results| cluster::redis(args, results)),
         #[cfg(feature = "servers")]

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod archive;
 mod certificates;
 mod config;
 mod health;
@@ -49,6 +50,9 @@ enum Command {
     /// Put a backup into a directory of its own, if every byte of it is what was written
     #[command(after_help = EXIT_CODES)]
     Restore(onrush_backup::RestoreArgs),
+    /// Move the history of archived events from the journal into files, while no server runs
+    #[command(after_help = archive::PROMISE)]
+    Archive(archive::ArchiveArgs),
     /// Simulate whole sales with faults, each from one number, and judge all that happens
     #[command(after_help = EXIT_CODES)]
     Simulate(onrush_sim::SimulateArgs),
@@ -79,6 +83,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Audit(args) => onrush_audit::run(&args),
         Command::Backup(args) => onrush_backup::backup(&args, env!("ONRUSH_VERSION")),
         Command::Restore(args) => onrush_backup::restore(&args),
+        Command::Archive(args) => archive::run(&args),
         Command::Simulate(args) => onrush_sim::run(&args, env!("ONRUSH_VERSION")),
         Command::Health(args) => health::run(&args),
         Command::KitWorker(args) => kit_worker::run(&args),

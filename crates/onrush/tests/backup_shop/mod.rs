@@ -151,7 +151,12 @@ impl Drop for Closing<'_> {
 impl Shop {
     /// Opens one on an empty directory, with one event on sale.
     pub(crate) fn open(data: &Path) -> Self {
-        let served = sandboxed(data, &[]);
+        Self::open_with(data, &[])
+    }
+
+    /// The same with more flags.
+    pub(crate) fn open_with(data: &Path, flags: &[&str]) -> Self {
+        let served = sandboxed(data, flags);
         let create = json!({"event": "paid", "title": "Test", "currency": "EUR", "room": null,
             "max_per_user": null, "fees": {"percent_bp": 250}});
         served.ask("POST", "/api/v1/admin/events", ADMIN_KEY, &create.to_string());

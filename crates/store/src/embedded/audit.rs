@@ -44,6 +44,10 @@ pub struct AuditReport {
     pub violation_count: u64,
     /// The first thousand of them, one sentence each.
     pub violations: Vec<String>,
+    /// Archive files that were read beside the journal.
+    pub archive_files: usize,
+    /// Events whose history is in archive files, and was not read.
+    pub unread: Vec<EventId>,
 }
 
 /// Audits the data directory `dir`, also beside a running engine; writes nothing.
@@ -52,16 +56,30 @@ pub struct AuditReport {
 /// it is added up a second time without the rules; and every snapshot is compared with the state at
 /// its decision.
 ///
+/// Of events whose history is in archive files, that is not read: they are named in the report.
+///
 /// # Errors
 /// See [`OpenError`]. What is wrong inside a journal that can be opened is a violation, not an error.
 pub fn audit(dir: &Path) -> Result<AuditReport, OpenError> {
+    audit_of(dir, false)
+}
+
+/// The same with all archive files: history is judged as if it were in the journal. A file that is
+/// missing, or is not the one that the journal remembers, is a violation.
+///
+/// # Errors
+/// As [`audit`].
+pub fn audit_with_archive(dir: &Path) -> Result<AuditReport, OpenError> {
+    audit_of(dir, true)
+}
+
+fn audit_of(dir: &Path, with_archive: bool) -> Result<AuditReport, OpenError> {
     // Read before the end of the journal is: it never says more than that.
     let witness = witness::read(dir);
-    let reader = JournalReader::open(dir)?;
-    let unread = |error: ReadError| OpenError::Sqlite {
-        path: reader.path().to_owned(),
-        why: error.to_string(),
-    };
+    let mut reader = JournalReader::open(dir)?;
+    let path = reader.path().to_owned();
+    let unread =
+        |error: ReadError| OpenError::Sqlite { path: path.clone(), why: error.to_string() };
     let last = reader.last().map_err(unread)?;
     let lost = match witness {
         Ok(Some(says)) => recovery::contradicts(&reader, last, &says).map_err(unread)?,
@@ -72,6 +90,11 @@ pub fn audit(dir: &Path) -> Result<AuditReport, OpenError> {
     let mut snapshots = snapshot::list(dir).map_err(OpenError::io(dir))?;
     snapshots.retain(|file| file.seq <= last);
     let mut audit = FeedAudit { snapshots, ..FeedAudit::default() };
+    if with_archive {
+        let mut found = Vec::new();
+        audit.report.archive_files = reader.read_archive_files(&mut found).map_err(unread)?;
+        found.into_iter().for_each(|what| audit.violation(what));
+    }
     if let Some(why) = lost {
         audit.violation(why);
     }
@@ -99,6 +122,8 @@ pub struct FeedAudit {
     events: Events,
     /// Events whose journal contradicts itself: the rules cannot go on with them.
     broken: HashSet<EventId>,
+    /// Events of which decisions were passed over, because their changes are in files.
+    passed_over: HashSet<EventId>,
     /// Newest first.
     snapshots: Vec<SnapshotFile>,
     /// The decision at the last check.
@@ -125,6 +150,9 @@ impl FeedAudit {
     pub fn note(&mut self, entry: &FeedEntry) {
         let FeedEntry { seq, event, changes, .. } = entry;
         self.report.seq = *seq;
+        if changes.is_empty() && self.passed_over.insert(event.clone()) {
+            self.report.unread.push(event.clone());
+        }
         self.report.changes += changes.len() as u64;
         for change in changes {
             self.auditor.note(event, change);
@@ -176,7 +204,11 @@ impl FeedAudit {
         if snapshot.events.ids() != self.events.ids() {
             found.push(format!("{name}: its events are not those of the journal"));
         }
-        for event in self.events.iter().filter(|event| !self.broken.contains(event.id())) {
+        let is_behind = |event: &Event| {
+            self.events.find(event.id()).is_some_and(|index| self.events.is_behind(index))
+        };
+        let known = self.events.iter().filter(|event| !self.broken.contains(event.id()));
+        for event in known.filter(|event| !is_behind(event)) {
             let kept = snapshot.events.find(event.id()).map(|index| snapshot.events.get(index));
             let same = kept.is_some_and(|kept| agree(kept.snapshot(), event.snapshot()));
             if !same {
@@ -191,6 +223,10 @@ impl FeedAudit {
     #[must_use]
     pub fn finish(mut self) -> AuditReport {
         self.check();
+        if let Some(event) = self.events.one_behind() {
+            let what = format!("event {event}: the decision that archived it is missing");
+            self.violation(what);
+        }
         let Findings { seats_sold_twice, oversold, fifo_violations, .. } = self.auditor.findings;
         AuditReport {
             events: self.events.len(),

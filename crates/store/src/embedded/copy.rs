@@ -3,6 +3,7 @@
 //! SQLite keeps what a reader sees as long as it reads: the copy is of that moment, however long it
 //! takes, and nobody who commits waits for it. What is committed meanwhile stays in the log.
 
+use super::archive_file;
 use super::damage;
 use super::database;
 use super::error::OpenError;
@@ -106,6 +107,15 @@ impl HeldJournal {
         let dir = path.parent().unwrap_or(Path::new("."));
         let files = snapshot::list(dir).map_err(OpenError::io(dir))?;
         Ok(files.into_iter().find(|file| file.seq <= last))
+    }
+
+    /// The archive files that have a part of its history, as paths below the data directory.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn archive_files(&self) -> Result<Vec<String>, ReadError> {
+        let events = self.reader.archived_events()?;
+        Ok(events.iter().map(archive_file::name_of).collect())
     }
 
     /// Writes the journal as it is held into the directory `to`, which has none, and a witness that

@@ -15,6 +15,8 @@ use std::time::Duration;
 pub(super) const APPLICATION_ID: u32 = 0x4f6e_7273;
 /// The format of the journal, SQLite's `user_version`.
 pub(super) const FORMAT: u32 = 1;
+/// The same once changes of it are in archive files, which earlier versions take for damage.
+pub(super) const FORMAT_WITH_FILES: u32 = 2;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
@@ -51,10 +53,14 @@ pub(super) fn exists(path: &Path) -> Result<bool, OpenError> {
         return foreign(format!("an SQLite file with application_id {:#x}", number(68)));
     }
     match number(60) {
-        FORMAT => {}
+        FORMAT | FORMAT_WITH_FILES => {}
         0 => return foreign("it has no format number".into()),
         format => {
-            return Err(OpenError::Newer { path: path.to_owned(), format, known: FORMAT });
+            return Err(OpenError::Newer {
+                path: path.to_owned(),
+                format,
+                known: FORMAT_WITH_FILES,
+            });
         }
     }
     let page_bytes = match u64::from(number(16) >> 16) {

@@ -13,6 +13,9 @@ struct Slot {
     event: Event,
     /// The deadline that `deadlines` has for it.
     deadline: Option<Time>,
+    /// Whether decisions were passed over whose changes are in its archive file: until the one that
+    /// archived it, its state is not what it was.
+    is_behind: bool,
 }
 
 /// The state that the journal adds up to.
@@ -55,7 +58,7 @@ impl Events {
         let index = self.slots.len();
         let known = self.by_id.insert(event.id().clone(), index);
         assert!(known.is_none(), "an event is inserted once");
-        self.slots.push(Slot { event, deadline: None });
+        self.slots.push(Slot { event, deadline: None, is_behind: false });
         index
     }
 
@@ -66,7 +69,8 @@ impl Events {
         }
     }
 
-    /// Applies a decision from the journal.
+    /// Applies a decision from the journal. One without changes is passed over: they are in a file,
+    /// and the event is archived later on.
     ///
     /// # Errors
     /// If it cannot have been made in this state, which then is good for nothing any more.
@@ -78,8 +82,23 @@ impl Events {
             }
             None => return Err(format!("event {} changes before it is created", entry.event)),
         };
+        if entry.changes.is_empty() {
+            self.slots[index].is_behind = true;
+            return Ok(());
+        }
         guarded(|| self.evolve(index, entry.at, &entry.changes))
             .map_err(|why| format!("it contradicts what was before: {why}"))
+    }
+
+    /// Whether decisions of an event were passed over, and it is not archived yet.
+    pub(super) fn is_behind(&self, index: Index) -> bool {
+        self.slots[index].is_behind && self.slots[index].event.archived_at().is_none()
+    }
+
+    /// An event that is behind in the end: the decision that archived it is missing.
+    pub(super) fn one_behind(&self) -> Option<&EventId> {
+        let behind = (0..self.len()).find(|index| self.is_behind(*index));
+        behind.map(|index| self.get(index).id())
     }
 
     /// Looks up again when an event is due; to be called once it has changed.

@@ -10,6 +10,8 @@
 //! Nobody sees state that a crash could undo: every answer, also a refusal or a view, waits until
 //! all that was decided before it is durable. A failed commit stops the engine for good.
 
+mod archive;
+mod archive_file;
 mod audit;
 mod auditor;
 mod checkpointer;
@@ -47,7 +49,8 @@ mod sync;
 mod tail;
 mod witness;
 
-pub use audit::{AuditReport, FeedAudit, audit};
+pub use archive::{ArchiveError, ArchiveReport, ArchiveStep, ArchivedEvent, archive};
+pub use audit::{AuditReport, FeedAudit, audit, audit_with_archive};
 pub use clock::{Clock, ClockReport, Correction, ManualClock};
 pub use copy::{HeldJournal, JournalEnd, look_over};
 pub use disk::{Need, Space};

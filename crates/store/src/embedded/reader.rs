@@ -1,5 +1,6 @@
 //! Reading the journal, also beside a running engine.
 
+use super::archive_file::{self, BLANK, Files, Kept};
 use super::database;
 use super::error::OpenError;
 use super::log;
@@ -8,6 +9,7 @@ use crate::engine::{FeedEntry, Seq};
 use onrush_core::ids::EventId;
 use onrush_core::{Change, Time};
 use rusqlite::{Connection, OptionalExtension};
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +39,16 @@ pub struct JournalReader {
     /// The id of the last entry read, so that equal ones share their text.
     event: Option<EventId>,
     path: PathBuf,
+    archived: Archived,
+}
+
+/// What is known of decisions whose changes are in files.
+#[derive(Debug, Default)]
+struct Archived {
+    /// Events that were seen to have one.
+    known: HashSet<EventId>,
+    /// The files, if they are to be read; only from the first decision to the last, in order.
+    files: Option<Files>,
 }
 
 impl JournalReader {
@@ -73,7 +85,33 @@ impl JournalReader {
             return Err(OpenError::Missing { path });
         }
         let connection = open(&path)?;
-        Ok(Self { connection, event: None, path })
+        Ok(Self { connection, event: None, path, archived: Archived::default() })
+    }
+
+    /// From now on, changes that are in archive files are read from there. Decisions must be read in
+    /// order then. What is wrong with files is added to `found`, a sentence each; the changes in
+    /// those are left out, as without this. Returns how many files are read.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn read_archive_files(&mut self, found: &mut Vec<String>) -> Result<usize, ReadError> {
+        let data = self.path.parent().unwrap_or(Path::new(".")).to_owned();
+        let files = Files::open(&data, self, found)?;
+        let count = files.len();
+        self.archived.files = Some(files);
+        Ok(count)
+    }
+
+    /// The events whose history is in archive files, in the order of their ids.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn archived_events(&self) -> Result<Vec<EventId>, ReadError> {
+        Ok(self.archive_files()?.into_iter().map(|(event, _)| event).collect())
+    }
+
+    pub(super) fn archive_files(&self) -> Result<Vec<(EventId, Kept)>, ReadError> {
+        archive_file::kept(&self.connection).map_err(|error| failed(Seq::default(), &error))
     }
 
     pub(super) fn connection(&self) -> &Connection {
@@ -153,7 +191,8 @@ impl JournalReader {
         database::alive(&self.connection).map_err(|error| failed(Seq::default(), &error))
     }
 
-    /// The decisions after `after` in order, `limit` of them at most.
+    /// The decisions after `after` in order, `limit` of them at most. One whose changes are in an
+    /// archive file has none here.
     ///
     /// # Errors
     /// If one of them is missing or cannot be read; what comes before it can be had with a smaller `limit`.
@@ -174,7 +213,8 @@ impl JournalReader {
             let expected = at_fault(&page);
             let row = rows.next().map_err(|error| failed(expected, &error))?;
             let Some(row) = row else { return Ok(page) };
-            let entry = entry(row, expected, &mut self.event)?;
+            let entry =
+                entry(row, expected, &mut self.event, &self.connection, &mut self.archived)?;
             page.push(entry);
         }
     }
@@ -184,6 +224,8 @@ fn entry(
     row: &rusqlite::Row<'_>,
     expected: Seq,
     shared: &mut Option<EventId>,
+    connection: &Connection,
+    archived: &mut Archived,
 ) -> Result<FeedEntry, ReadError> {
     let sql = |error: rusqlite::Error| failed(expected, &error);
     let damaged = |why: String| ReadError { seq: expected, why, damaged: true };
@@ -205,9 +247,41 @@ fn entry(
             shared.insert(event).clone()
         }
     };
-    let changes: Vec<Change> = serde_json::from_str(text(3)?)
-        .map_err(|error| damaged(format!("its body is not a list of changes ({error})")))?;
+    let body = text(3)?;
+    let changes: Vec<Change> = if body == BLANK {
+        archived.changes(connection, &event, seq, at)?
+    } else {
+        if let Some(files) = &mut archived.files {
+            files.is_over(&event);
+        }
+        serde_json::from_str(body)
+            .map_err(|error| damaged(format!("its body is not a list of changes ({error})")))?
+    };
     Ok(FeedEntry { seq, at, event, changes })
+}
+
+impl Archived {
+    /// The changes of a decision that has none in the journal.
+    fn changes(
+        &mut self,
+        connection: &Connection,
+        event: &EventId,
+        seq: Seq,
+        at: Time,
+    ) -> Result<Vec<Change>, ReadError> {
+        if !self.known.contains(event) {
+            let is_kept = archive_file::is_kept(connection, event);
+            if !is_kept.map_err(|error| failed(seq, &error))? {
+                let why = "it has no changes, and no archive file has them".to_owned();
+                return Err(ReadError { seq, why, damaged: true });
+            }
+            self.known.insert(event.clone());
+        }
+        let found = self.files.as_mut().map(|files| files.changes(event, seq, at));
+        let found = found.unwrap_or(Ok(None));
+        let found = found.map_err(|why| ReadError { seq, why, damaged: false })?;
+        Ok(found.unwrap_or_default())
+    }
 }
 
 fn failed(seq: Seq, error: &rusqlite::Error) -> ReadError {

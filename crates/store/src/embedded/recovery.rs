@@ -1,5 +1,6 @@
 //! From the files back to the state: the newest snapshot that is whole, and what was decided after it.
 
+use super::archive_file;
 use super::damage;
 use super::error::OpenError;
 use super::events::Events;
@@ -57,6 +58,12 @@ pub(super) fn recover(dir: &Path, accept: bool) -> Result<Recovered, OpenError> 
         ReplayError::Read(error) => unread(error),
         ReplayError::Rules(seq, why) => damaged(format!("decision {}: {why}", seq.0)),
     })?;
+    if let Some(event) = events.one_behind() {
+        return Err(damaged(format!(
+            "decisions of event {event} are in {}, and the one that archived it is missing",
+            archive_file::name_of(event)
+        )));
+    }
     events.schedule_all();
     Ok(Recovered { events, last, last_at, alive: alive.max(at), snapshot })
 }

@@ -59,10 +59,10 @@ fn damage(result: Result<Embedded, OpenError>) -> Damage {
 #[tokio::test]
 async fn newer_format_is_refused_and_left_alone() {
     let (sale, _) = closed_sale(1).await;
-    write_header_number(&sale.path().join("engine.db"), 60, 2);
+    write_header_number(&sale.path().join("engine.db"), 60, 3);
     let before = contents(sale.path());
     let error = sale.try_open().err().expect("refused");
-    assert!(matches!(error, OpenError::Newer { format: 2, known: 1, .. }), "{error}");
+    assert!(matches!(error, OpenError::Newer { format: 3, known: 2, .. }), "{error}");
     assert!(error.to_string().contains("newer"), "{error}");
     assert_eq!(contents(sale.path()), before);
 }

@@ -1,6 +1,7 @@
 //! The embedded engine from outside: what it promises, and what it does when things go wrong.
 
 mod archive;
+mod archive_files;
 mod audit;
 mod changes;
 mod clocks;

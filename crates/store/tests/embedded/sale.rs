@@ -73,7 +73,13 @@ impl Sale {
 pub(crate) fn copy_files(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).expect("a directory") {
         let entry = entry.expect("a file");
-        std::fs::copy(entry.path(), to.join(entry.file_name())).expect("a copy");
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            std::fs::create_dir_all(&to).expect("a directory");
+            copy_files(&from, &to);
+        } else {
+            std::fs::copy(from, to).expect("a copy");
+        }
     }
 }
 

@@ -45,6 +45,9 @@ pub struct FeedBody {
     next: u64,
     /// The number of the last entry there is.
     committed: u64,
+    /// Entries that were passed over: their event was archived, and their changes are in its archive
+    /// file and nowhere else.
+    left_out: u64,
 }
 
 /// One decision.
@@ -80,7 +83,7 @@ pub async fn feed(
         return Err(Problem::new(Code::InvalidQuery, "after: use 0 or the number of an entry")
             .about("after"));
     };
-    let (mut entries, mut next, mut read) = (Vec::new(), after, 0);
+    let (mut entries, mut next, mut read, mut left_out) = (Vec::new(), after, 0, 0);
     let committed = sale.engine.committed().0;
     let mut feed = sale.engine.subscribe(Seq(next));
     // The feed waits for more at its end, so it is asked only while there is some.
@@ -95,7 +98,12 @@ pub async fn feed(
             }
             read += 1;
             next = entry.seq.0;
-            if query.event.as_ref().is_none_or(|event| *event == entry.event) {
+            if query.event.as_ref().is_some_and(|event| *event != entry.event) {
+                continue;
+            }
+            if entry.changes.is_empty() {
+                left_out += 1;
+            } else {
                 entries.push(EntryBody::from(&*entry));
             }
         }
@@ -103,7 +111,7 @@ pub async fn feed(
             break;
         }
     }
-    Ok(json(StatusCode::OK, &FeedBody { entries, next, committed }))
+    Ok(json(StatusCode::OK, &FeedBody { entries, next, committed, left_out }))
 }
 
 impl From<&FeedEntry> for EntryBody {

@@ -9,7 +9,10 @@ mod shared;
 
 use super::common::Common;
 use super::results::Results;
+use onrush_store::redis::RedisEngine;
+use onrush_testkit::Redis;
 use shared::CLIENTS;
+use std::sync::Arc;
 
 /// What can be chosen.
 #[derive(clap::Args)]
@@ -23,6 +26,11 @@ impl ClusterArgs {
     pub(super) fn all(common: &Common) -> Self {
         Self { common: common.clone() }
     }
+}
+
+/// An engine on a throw-away Redis that archives nowhere.
+pub(super) async fn redis_engine(server: &Redis) -> Result<Arc<RedisEngine>, String> {
+    redis::engine(server).await
 }
 
 /// Runs `bench redis`.
