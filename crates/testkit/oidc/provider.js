@@ -3,7 +3,7 @@
 // SETTINGS is a file in JSON: issuer, port, keys (a file for its signing keys, drawn if there is none),
 // clients, people (their claims by name), claims ("id_token" or "userinfo": where they are told) and, for
 // https, cert and key.
-import { generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
+import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
@@ -13,8 +13,15 @@ const settings = JSON.parse(readFileSync(process.argv[2], "utf8"));
 
 function signingKeys(file) {
   if (!existsSync(file)) {
-    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-    const key = { ...privateKey.export({ format: "jwk" }), kid: randomUUID(), use: "sig", alg: "RS256" };
+    // As a text first: Node 20 may wait for itself for ever if it collects its garbage while a key that was just
+    // drawn is exported.
+    const { privateKey: pem } = generateKeyPairSync("rsa", {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: "spki", format: "pem" },
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    });
+    const jwk = createPrivateKey(pem).export({ format: "jwk" });
+    const key = { ...jwk, kid: randomUUID(), use: "sig", alg: "RS256" };
     writeFileSync(file, JSON.stringify({ keys: [key] }));
   }
   return JSON.parse(readFileSync(file, "utf8"));
