@@ -294,7 +294,7 @@ fn money_adds_up_wherever_a_node_is_killed_while_another_takes_over() {
 const EXCEPTIONS: [(&str, &str); 4] = [
     (
         "ReserveSent",
-        "what is held and its entry in the feed are one write, also in Redis, and a saga begins with a payment",
+        "what is held and its entry in the feed are one write, and a saga begins with a payment",
     ),
     ("Confirmed", "confirmed at the box office: the ledger's own transaction follows the feed"),
     ("Failed", "a hold that ends without a payment: the ledger's own transaction follows the feed"),

@@ -16,7 +16,8 @@ fn queries(page: &str) -> Vec<String> {
 #[tokio::test]
 async fn the_query_of_the_ledgers_page_counts_each_booking_once() {
     let books = Books::new().await.expect("SQLite is always there");
-    // One whose payment was begun and never written down, one that was paid at the second attempt, one whose money went back.
+    // One whose payment was begun and never written down, one that was paid at the second attempt, one whose
+    // money went back.
     let facts = ["gala.1", "gala.2", "gala.3"].map(|id| held(id, 1_000));
     books.project(page(1, facts.to_vec())).await.expect("projected");
     for id in ["gala.1", "gala.2", "gala.3"] {
