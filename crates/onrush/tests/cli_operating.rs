@@ -68,6 +68,16 @@ fn inventory_is_brought_over_tls_to_a_node_that_its_authority_names_and_to_no_ot
     assert_eq!(sync(&["--cert", &ours]).status.code(), Some(2), "a certificate has a key");
 }
 
+/// A service manager may stop it at once: what runs then still ends in order.
+#[test]
+fn whatever_says_that_it_runs_stops_in_order() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    for number in 0..16 {
+        let served = Served::start(&scratch.path().join(number.to_string()));
+        assert_eq!(served.stop(), Some(0), "start {number}");
+    }
+}
+
 /// A worker that is killed when this is dropped.
 struct Worker(Child);
 

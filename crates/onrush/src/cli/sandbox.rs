@@ -4,6 +4,7 @@ use axum::http::Uri;
 use onrush_base::config::{FaultMix, Secret};
 use onrush_sandbox::{Sandbox, SandboxConfig, SandboxError};
 use onrush_terminal::exit::Exit;
+use onrush_terminal::process::{input_ended, interrupted, runtime};
 use onrush_terminal::show::{print_json, say};
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -88,8 +89,7 @@ pub(crate) fn run(args: &SandboxArgs) -> Exit {
         .with_ansi(std::io::stderr().is_terminal())
         .init();
     let done = configure(args).map_err(|why| (Exit::Usage, why)).and_then(|config| {
-        let runtime =
-            onrush_terminal::process::runtime().map_err(|why| (Exit::CouldNotRun, why))?;
+        let runtime = runtime().map_err(|why| (Exit::CouldNotRun, why))?;
         runtime.block_on(serve(args, config))
     });
     match done {
@@ -138,6 +138,7 @@ async fn serve(args: &SandboxArgs, config: SandboxConfig) -> Result<(), (Exit, S
         };
         (exit, error.to_string())
     })?;
+    let interrupted = interrupted();
     let ready = Ready { listen: sandbox.address() };
     if args.json {
         print_json(&ready);
@@ -145,8 +146,8 @@ async fn serve(args: &SandboxArgs, config: SandboxConfig) -> Result<(), (Exit, S
         println!("the sandbox listens on http://{}", ready.listen);
     }
     tokio::select! {
-        () = onrush_terminal::process::interrupted() => tracing::info!("stopping"),
-        () = onrush_terminal::process::input_ended(), if args.stop_with_input => {}
+        () = interrupted => tracing::info!("stopping"),
+        () = input_ended(), if args.stop_with_input => {}
     }
     sandbox.shutdown().await;
     Ok(())

@@ -5,6 +5,7 @@ use onrush_serve::{allow_open_files, files_wanted, shortage};
 use onrush_server::Server;
 use onrush_server::StartError;
 use onrush_terminal::exit::Exit;
+use onrush_terminal::process::{input_ended, interrupted, runtime};
 use onrush_terminal::show::{print_json, say};
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -90,7 +91,7 @@ pub(crate) fn run(args: &ServeArgs) -> Exit {
         .with_ansi(std::io::stderr().is_terminal())
         .init();
     let done = configure(args).map_err(Ended::Usage).and_then(|config| {
-        let runtime = onrush_terminal::process::runtime().map_err(Ended::CouldNotRun)?;
+        let runtime = runtime().map_err(Ended::CouldNotRun)?;
         runtime.block_on(serve(args, config))
     });
     let (exit, why) = match done {
@@ -138,6 +139,7 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
         | StartError::Cluster(_)
         | StartError::Gateway(_) => Ended::CouldNotRun(error.to_string()),
     })?;
+    let interrupted = interrupted();
     let ready = Ready {
         listen: server.public_addr(),
         operator_listen: server.operator_addr(),
@@ -156,11 +158,11 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
         }
     }
     let failure = tokio::select! {
-        () = onrush_terminal::process::interrupted() => {
+        () = interrupted => {
             tracing::info!("stopping");
             None
         }
-        () = onrush_terminal::process::input_ended(), if args.stop_with_input => None,
+        () = input_ended(), if args.stop_with_input => None,
         why = server.failed() => Some(why),
     };
     server.shutdown().await;
