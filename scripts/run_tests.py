@@ -3,12 +3,14 @@
 
 `cargo test` runs one binary after the other, and many of them wait most of the time. What a binary says is shown if it
 fails: by its exit code, by a time limit, or for want of a line `test result`. The slowest ones are told at the end.
-Usage: scripts/run_tests.py"""
+Usage: scripts/run_tests.py [COMMAND [ARGUMENT…]]
+    COMMAND   runs beside the tests once they are built: another build, which Cargo would have them wait for"""
 
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -76,7 +78,7 @@ class Tests:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-            limit = threading.Timer(LIMIT_S, process.kill)
+            limit = threading.Timer(LIMIT_S, os.kill, (process.pid, signal.SIGKILL))
             limit.start()
             _, status, used = os.wait4(process.pid, 0)
             limit.cancel()
@@ -146,10 +148,16 @@ def main():
         sys.exit(f"{__file__} names tests that there are not: {', '.join(sorted(unknown))}")
     found.sort(key=lambda tests: (FIRST.index(tests.name) if tests.name in FIRST else len(FIRST), tests.name))
     beside = [tests for tests in found if tests.name not in ALONE]
+    # Last, because they wait while the command builds something.
     documents = ["cargo", "test", *WITH, "--locked", "--quiet", "--doc"]
-    beside.insert(len(FIRST), Tests("documents", documents, TOP))
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        done = list(pool.map(run, beside))
+    beside.append(Tests("documents", documents, TOP))
+    with tempfile.TemporaryFile() as said:
+        command = sys.argv[1:] or ["true"]
+        with subprocess.Popen(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=said, stderr=said) as other:
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                done = list(pool.map(run, beside))
+        said.seek(0)
+        other_problem = f"{said.read().decode(errors='replace')}{command} ended with {other.returncode}"
     done += [run(tests) for tests in found if tests.name in ALONE]
 
     print(f"\nslowest binaries, of {len(done)}:")
@@ -159,6 +167,8 @@ def main():
     for took_s, name in sorted((test for tests in done for test in tests.slowest), reverse=True)[:SLOWEST]:
         print(f"{took_s:7.1f} s  {name}")
     failed = [f"{tests.name} {tests.problem}" for tests in done if tests.problem]
+    if other.returncode:
+        failed.append(other_problem)
     for problem in failed:
         print(f"\nFAILED: {problem}")
     passed, wrong, ignored = (sum(tests.counts[nth] for tests in done) for nth in range(3))
