@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Looks for inputs that targets of crates/fuzz fail on: two targets at a time, each for as long as is said.
 # What reached new code stays in target/fuzz/<target>/, so that the next run begins with it.
-# Usage: scripts/fuzz.sh SECONDS [TARGET…]
+# Usage: scripts/fuzz.sh SECONDS [TARGET…] | scripts/fuzz.sh --build-only
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh cargo cc
 command -v c++ >/dev/null || { echo "scripts/fuzz.sh needs a C++ compiler, for libFuzzer (Debian: g++)." >&2; exit 3; }
-[[ ${1:-} =~ ^[1-9][0-9]*$ ]] || { echo "usage: scripts/fuzz.sh SECONDS [TARGET…]" >&2; exit 2; }
+[[ ${1:-} =~ ^([1-9][0-9]*|--build-only)$ ]] || { echo "usage: scripts/fuzz.sh SECONDS [TARGET…] | --build-only" >&2; exit 2; }
 export FUZZ_SECONDS=$1
 shift
 if [ $# = 0 ]; then
@@ -21,6 +21,8 @@ export FUZZ_OUT=${CARGO_TARGET_DIR:-target}
 # wrapper made apart from the rest.
 RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/with_coverage.sh \
   cargo build --workspace --example fuzz --features onrush-fuzz/libfuzzer,onrush-bridge/kafka-tls --locked --quiet
+
+[ "$FUZZ_SECONDS" != --build-only ] || exit 0
 
 # One target: a line of figures, or what was found and how to see it again.
 fuzz() {

@@ -3,12 +3,14 @@
 
 `cargo test` runs one binary after the other, and many of them wait most of the time. What a binary says is shown if it
 fails: by its exit code, by a time limit, or for want of a line `test result`. The slowest ones are told at the end.
-Usage: scripts/run_tests.py"""
+Usage: scripts/run_tests.py [COMMAND [ARGUMENT…]]
+    COMMAND   runs beside the tests once they are built: another build, which Cargo would have them wait for"""
 
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -49,6 +51,8 @@ class Tests:
     command: list
     folder: pathlib.Path
     took_s: float = 0.0
+    # Of a processor's time, with the servers that it started and ended.
+    busy_s: float = 0.0
     problem: str = ""
     output: str = ""
     counts: tuple = (0, 0, 0)
@@ -56,32 +60,39 @@ class Tests:
 
     def run(self):
         begin = time.monotonic()
-        # Tests find files below the folder of their crate.
-        variables = {**os.environ, "CARGO_MANIFEST_DIR": str(self.folder)}
+        variables = {**os.environ}
+        # Cargo gets neither: with another RUSTC_BOOTSTRAP it builds everything anew, and with another CARGO_MANIFEST_DIR
+        # ring, whose build script asks for it, and with ring nearly all of ours.
         if self.command[0] != "cargo":
-            # For the times of single tests, which the harness tells to nobody else. Cargo would build everything anew.
+            # Tests find files below the folder of their crate.
+            variables["CARGO_MANIFEST_DIR"] = str(self.folder)
+            # For the times of single tests, which the harness tells to nobody else.
             variables["RUSTC_BOOTSTRAP"] = "1"
         # A file: whatever a server that outlives its test writes would keep a pipe open.
         with tempfile.TemporaryFile() as output:
-            try:
-                status = subprocess.run(
-                    self.command,
-                    cwd=self.folder,
-                    env=variables,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    timeout=LIMIT_S,
-                ).returncode
-            except subprocess.TimeoutExpired:
-                status = f"the limit of {LIMIT_S} s"
+            process = subprocess.Popen(
+                self.command,
+                cwd=self.folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            limit = threading.Timer(LIMIT_S, os.kill, (process.pid, signal.SIGKILL))
+            limit.start()
+            _, status, used = os.wait4(process.pid, 0)
+            limit.cancel()
+            status = process.returncode = os.waitstatus_to_exitcode(status)
             output.seek(0)
             self.output = output.read().decode(errors="replace")
         self.took_s = time.monotonic() - begin
+        self.busy_s = used.ru_utime + used.ru_stime
         results = RESULT.findall(self.output)
         self.counts = tuple(sum(int(result[nth]) for result in results) for nth in range(3))
         self.slowest = [(float(took), f"{self.name} {test}") for test, took in TOOK.findall(self.output)]
-        if status != 0:
+        if self.took_s >= LIMIT_S:
+            self.problem = f"had not ended after {LIMIT_S} s"
+        elif status != 0:
             self.problem = f"ended with {status}"
         elif not results:
             self.problem = "printed no test result"
@@ -117,7 +128,8 @@ def build():
 def say(tests, showing=threading.Lock()):
     with showing:
         passed, failed, ignored = tests.counts
-        print(f"{tests.took_s:7.1f} s  {tests.name}: {passed} passed, {failed} failed, {ignored} ignored", flush=True)
+        times = f"{tests.took_s:7.1f} s, {tests.busy_s:6.1f} busy"
+        print(f"{times}  {tests.name}: {passed} passed, {failed} failed, {ignored} ignored", flush=True)
         if tests.problem:
             print(f"{tests.output}\nFAILED: {tests.name} {tests.problem}", flush=True)
 
@@ -136,19 +148,27 @@ def main():
         sys.exit(f"{__file__} names tests that there are not: {', '.join(sorted(unknown))}")
     found.sort(key=lambda tests: (FIRST.index(tests.name) if tests.name in FIRST else len(FIRST), tests.name))
     beside = [tests for tests in found if tests.name not in ALONE]
+    # Last, because they wait while the command builds something.
     documents = ["cargo", "test", *WITH, "--locked", "--quiet", "--doc"]
-    beside.insert(len(FIRST), Tests("documents", documents, TOP))
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        done = list(pool.map(run, beside))
+    beside.append(Tests("documents", documents, TOP))
+    with tempfile.TemporaryFile() as said:
+        command = sys.argv[1:] or ["true"]
+        with subprocess.Popen(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=said, stderr=said) as other:
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                done = list(pool.map(run, beside))
+        said.seek(0)
+        other_problem = f"{said.read().decode(errors='replace')}{command} ended with {other.returncode}"
     done += [run(tests) for tests in found if tests.name in ALONE]
 
     print(f"\nslowest binaries, of {len(done)}:")
     for tests in sorted(done, key=lambda tests: -tests.took_s)[:SLOWEST]:
-        print(f"{tests.took_s:7.1f} s  {tests.name}")
+        print(f"{tests.took_s:7.1f} s, {tests.busy_s:6.1f} busy  {tests.name}")
     print("\nslowest tests:")
     for took_s, name in sorted((test for tests in done for test in tests.slowest), reverse=True)[:SLOWEST]:
         print(f"{took_s:7.1f} s  {name}")
     failed = [f"{tests.name} {tests.problem}" for tests in done if tests.problem]
+    if other.returncode:
+        failed.append(other_problem)
     for problem in failed:
         print(f"\nFAILED: {problem}")
     passed, wrong, ignored = (sum(tests.counts[nth] for tests in done) for nth in range(3))

@@ -63,12 +63,12 @@ fi
 step "pages"
 wait "$pages" || { cat "$said"; exit 1; }
 
-# The pages in a browser meanwhile: many tests in Rust wait most of the time.
+# The pages in a browser meanwhile, and the fuzzer is built: many tests in Rust wait most of the time.
 step "tests"
 cargo test --workspace --features onrush-bridge/kafka-tls --locked --no-run --quiet
 { cd web && npm run --silent test; } >"$said_browser" 2>&1 &
 browser=$!
-python3 scripts/run_tests.py
+python3 scripts/run_tests.py nice scripts/fuzz.sh --build-only
 
 # A minute of each kind at once. What they find is printed with its seed: docs/reliability.md.
 step "fresh seeds"

@@ -19,6 +19,8 @@
 mod authority;
 mod free_port;
 mod golden;
+#[cfg(feature = "interleavings")]
+pub mod interleavings;
 mod kafka;
 mod need;
 mod oidc;

@@ -1,7 +1,4 @@
 //! A copy of the ledger as it was at one moment, also beside a running server.
-//!
-//! SQLite keeps what a reader sees as long as it reads: the copy is of that moment, however long it
-//! takes, and nobody who commits waits for it. What is committed meanwhile stays in the log.
 
 use super::database;
 use super::error::OpenError;
@@ -13,13 +10,7 @@ use crate::LedgerError;
 use crate::money::Totals;
 use crate::projection::FeedPosition;
 use rusqlite::Connection;
-use rusqlite::backup::{Backup, StepResult};
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-/// Pages copied, and brought to the disk, at a time: 1 MiB. A commit of the sale waits behind no more.
-const PAGES_AT_ONCE: i32 = 256;
 
 /// A ledger that can be held as it is at a moment, and copied as it was then.
 ///
@@ -102,31 +93,7 @@ impl HeldLedger {
     /// # Errors
     /// Whatever cannot be read or written.
     pub fn write_to(&self, to: &Path, breathe: &mut dyn FnMut()) -> Result<(), OpenError> {
-        let to = &database::path_in(to);
-        let mut empty = OpenOptions::new();
-        empty.write(true).create_new(true).mode(0o600);
-        let file = empty.open(to).map_err(OpenError::io(to))?;
-        let mut copy = Connection::open(to).map_err(OpenError::sqlite(to))?;
-        // A copy that is broken off is thrown away: it needs no journal of its own.
-        copy.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
-            .map_err(OpenError::sqlite(to))?;
-        let backup = Backup::new(&self.held, &mut copy).map_err(OpenError::sqlite(to))?;
-        loop {
-            let step = backup.step(PAGES_AT_ONCE).map_err(OpenError::sqlite(to))?;
-            // Little by little: whoever syncs a log on the same disk waits for what was written before.
-            file.sync_data().map_err(OpenError::io(to))?;
-            if step == StepResult::Done {
-                break;
-            }
-            if step != StepResult::More {
-                let why = "SQLite lets nobody copy it now; try again".to_owned();
-                return Err(OpenError::Sqlite { path: to.clone(), why });
-            }
-            breathe();
-        }
-        drop(backup);
-        copy.close().map_err(|(_, error)| OpenError::sqlite(to)(error))?;
-        file.sync_all().map_err(OpenError::io(to))
+        Ok(onrush_sqlite::copy(&self.held, &database::path_in(to), breathe)?)
     }
 }
 
@@ -140,12 +107,10 @@ pub fn look_over(dir: &Path) -> Result<(FeedPosition, Totals), OpenError> {
     if !database::exists(&path)? {
         return Err(OpenError::Missing { path });
     }
-    let connection = database::open_still(&path).map_err(OpenError::sqlite(&path))?;
+    let connection = database::LEDGER.open_still(&path).map_err(OpenError::sqlite(&path))?;
     let db = Statements::new(&connection);
     let look = || -> rusqlite::Result<_> {
-        let lines: Vec<String> = db.all("PRAGMA integrity_check(5)", [], |row| row.get(0))?;
-        let lines = lines.iter().flat_map(|text| text.lines());
-        let found = lines.filter(|line| *line != "ok").map(str::to_owned).collect::<Vec<_>>();
+        let found = onrush_sqlite::faults(&connection, "integrity_check(5)")?;
         Ok((found, projection::position(&db)?, money::totals(&db)?))
     };
     let (found, position, totals) = look().map_err(OpenError::sqlite(&path))?;

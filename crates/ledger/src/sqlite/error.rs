@@ -1,6 +1,7 @@
 //! Why a ledger cannot be opened.
 
 use super::database;
+use onrush_sqlite::FileError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,6 +80,16 @@ impl OpenError {
             } else {
                 Self::Sqlite { path, why }
             }
+        }
+    }
+}
+
+impl From<FileError> for OpenError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Io { path, source } => Self::Io { path, source },
+            FileError::Locked { path } => Self::Locked { path },
+            FileError::Sqlite { path, source } => Self::sqlite(&path)(source),
         }
     }
 }

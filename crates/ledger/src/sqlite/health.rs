@@ -14,8 +14,8 @@ use tokio::sync::watch;
 /// How long a start waits for the look. A ledger of some gigabytes takes longer; what is found then
 /// stops the process.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Faults listed at most.
-const MAX_LISTED: usize = 5;
+/// What is asked of SQLite: five faults are enough.
+const CHECK: &str = "quick_check(5)";
 
 /// What is wrong with the file, once anything is; everyone who has it may say so and hears of it.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl Drop for Check {
 /// [`OpenError::Damaged`] if something is wrong, and is found in time.
 pub(super) fn check(path: &Path, health: &Health) -> Result<Option<Check>, OpenError> {
     // As long as nobody writes, SQLite need not make files beside it.
-    let connection = database::open_still(path).map_err(OpenError::sqlite(path))?;
+    let connection = database::LEDGER.open_still(path).map_err(OpenError::sqlite(path))?;
     let (done, wait) = mpsc::sync_channel(1);
     let look = Check::start(path, connection, move |found| drop(done.send(found)))?;
     let damaged = |found| OpenError::Damaged { path: path.to_owned(), found };
@@ -121,16 +121,8 @@ impl Check {
 
 /// What is wrong with the file, or why that cannot be found out; `None` if the look was ended.
 fn faults(connection: &Connection) -> Option<rusqlite::Result<Vec<String>>> {
-    let look = || -> rusqlite::Result<Vec<String>> {
-        let mut check = connection.prepare(&format!("PRAGMA quick_check({MAX_LISTED})"))?;
-        let lines = check.query_map([], |row| row.get(0))?;
-        lines.collect()
-    };
-    match look() {
-        Ok(lines) => {
-            let lines = lines.iter().flat_map(|text: &String| text.lines());
-            Some(Ok(lines.filter(|line| *line != "ok").map(str::to_owned).collect()))
-        }
+    match onrush_sqlite::faults(connection, CHECK) {
+        Ok(found) => Some(Ok(found)),
         Err(error)
             if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) =>
         {

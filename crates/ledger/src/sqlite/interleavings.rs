@@ -8,60 +8,13 @@ use super::database;
 use super::mailbox::{Lane, Mailbox, job};
 use super::{SqliteLedger, Still};
 use crate::{LedgerError, Pending};
+use onrush_testkit::interleavings::{exhaust, explore};
 use rusqlite::Connection;
 use shuttle::future::block_on;
-use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler, ReplayScheduler};
-use shuttle::{Config, Runner, thread};
-use std::env;
+use shuttle::thread;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
-
-/// Schedules of each kind, random and by priorities, unless `SHUTTLE_SCHEDULES` says how many.
-const SCHEDULES: usize = 120;
-/// How often a schedule by priorities lets another thread go first.
-const PRIORITY_CHANGES: usize = 3;
-/// SQLite needs more than shuttle gives a thread by itself.
-const STACK_BYTES: usize = 1 << 20;
-
-fn number(variable: &str) -> Option<u64> {
-    env::var(variable).ok().map(|text| text.parse().expect("a number"))
-}
-
-fn config() -> Config {
-    let mut config = Config::new();
-    config.stack_size = STACK_BYTES;
-    config
-}
-
-/// Runs many interleavings from one seed, or the one that `SHUTTLE_SCHEDULE` has.
-fn explore(test: impl Fn() + Send + Sync + 'static) {
-    let test = Arc::new(test);
-    let again = Arc::clone(&test);
-    if let Ok(schedule) = env::var("SHUTTLE_SCHEDULE") {
-        let replay = ReplayScheduler::new_from_encoded(&schedule);
-        Runner::new(replay, config()).run(move || test());
-        return;
-    }
-    let fresh = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
-    let seed =
-        number("SHUTTLE_SEED").unwrap_or_else(|| u64::try_from(fresh()).expect("few enough"));
-    println!("SHUTTLE_SEED={seed}");
-    let count = number("SHUTTLE_SCHEDULES")
-        .map_or(SCHEDULES, |count| usize::try_from(count).expect("few enough"));
-    Runner::new(RandomScheduler::new_from_seed(seed, count), config()).run(move || test());
-    let by_priority = PctScheduler::new_from_seed(seed, PRIORITY_CHANGES, count);
-    Runner::new(by_priority, config()).run(move || again());
-}
-
-/// Runs every interleaving there is.
-fn exhaust(test: impl Fn() + Send + Sync + 'static) {
-    let limit = 1_000_000;
-    let count = Runner::new(DfsScheduler::new(Some(limit), false), config()).run(test);
-    println!("{count} interleavings");
-    assert!(count < limit, "there are more interleavings than {limit}");
-}
 
 fn beside<T: Send + 'static>(
     mailbox: &Arc<Mailbox>,

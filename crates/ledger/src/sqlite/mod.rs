@@ -16,7 +16,6 @@ mod bookings;
 mod browsers;
 mod buyers;
 mod catalogue;
-mod checkpointer;
 mod columns;
 mod copy;
 mod database;
@@ -63,11 +62,11 @@ use crate::request::{Begun, RequestKey, StoredAnswer};
 use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use crate::session::{BrowserSession, SessionsOf};
 use crate::{Ledger, LedgerError, Page, Pending};
-use checkpointer::Checkpointer;
 use health::{Check, Health};
 use mailbox::{Fault, Lane, Mailbox, NotTaken, job};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_sqlite::Lock;
 use reports::Reporter;
 use rusqlite::Connection;
 use statements::Statements;
@@ -103,7 +102,7 @@ pub struct SqliteLedger {
     #[cfg(feature = "testing")]
     faults: Arc<Faults>,
     /// Held as long as the ledger is open.
-    _lock: database::Lock,
+    _lock: Lock,
 }
 
 /// A ledger that is open, and that nobody runs yet.
@@ -118,13 +117,13 @@ impl Still {
         let path = database::path_in(dir);
         // A file that is not ours is left alone, also by the lock below.
         database::exists(&path)?;
-        database::make_dir(dir)?;
+        onrush_sqlite::make_dir(dir).map_err(OpenError::io(dir))?;
         let lock = database::lock(dir)?;
         let health = Health::default();
         let mut check = None;
         if database::exists(&path)? {
             check = health::check(&path, &health)?;
-            database::close_files(&path)?;
+            onrush_sqlite::close_files(&path).map_err(OpenError::io(&path))?;
         } else {
             database::create(&path)?;
         }
@@ -177,7 +176,7 @@ impl SqliteLedger {
     /// See [`OpenError`]; the file is not changed then.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
         let mut still = Still::open(dir)?;
-        let (checkpointer, thread) = Checkpointer::start(&still.writer.path)?;
+        let (checkpointer, thread) = database::start_checkpointer(&still.writer.path)?;
         still.writer.checkpointer = Some(checkpointer);
         still.ledger.checkpointer = Some(thread);
         still.run().map_err(OpenError::io(dir))

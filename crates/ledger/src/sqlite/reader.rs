@@ -60,11 +60,7 @@ impl LedgerReader {
     /// # Errors
     /// As for [`LedgerReader::cursor`].
     pub fn faults(&self) -> Result<Vec<String>, LedgerError> {
-        self.read(|db| {
-            let lines: Vec<String> = db.all("PRAGMA integrity_check(20)", [], |row| row.get(0))?;
-            let lines = lines.iter().flat_map(|text| text.lines());
-            Ok(lines.filter(|line| *line != "ok").map(str::to_owned).collect())
-        })
+        self.read(|db| onrush_sqlite::faults(db.connection(), "integrity_check(20)"))
     }
 
     /// How far which journal was followed.

@@ -1,6 +1,6 @@
 //! The ledger run step by step, on the thread of whoever steps: nothing happens by itself.
 
-use super::checkpointer;
+use super::database::LEDGER;
 use super::reports::Reporter;
 use super::writer::Writer;
 use super::{OpenError, SqliteLedger, Still};
@@ -55,7 +55,7 @@ impl SteppedLedger {
     /// Moves what is in the ledger's log into its file, as a thread of its own does elsewhere.
     pub fn move_pages(&self) {
         if let Some(connection) = &self.connection {
-            checkpointer::pass(connection);
+            LEDGER.move_pages(connection);
         }
     }
 }

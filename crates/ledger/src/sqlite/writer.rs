@@ -1,10 +1,10 @@
 //! The writer thread: it does what has gathered in one transaction, and answers once that is durable.
 
-use super::checkpointer::Checkpointer;
 use super::database;
 use super::health::Health;
 use super::mailbox::{Job, Mailbox, Served};
 use super::statements::Statements;
+use onrush_sqlite::Checkpointer;
 use rusqlite::{Connection, ErrorCode};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -8,7 +8,6 @@
 use super::archive_file::{self, BLANK, FileReader, FileWriter, Kept};
 use super::database;
 use super::error::OpenError;
-use super::lock;
 use super::reader::to_sql;
 use super::recovery::{self, Recovered};
 use super::snapshot;
@@ -18,6 +17,7 @@ use onrush_core::Change;
 use onrush_core::Time;
 use onrush_core::change::SaleChange;
 use onrush_core::ids::EventId;
+use onrush_sqlite::{Lock, log_of};
 use rusqlite::{Connection, Statement};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -110,7 +110,7 @@ pub fn archive(dir: &Path, on: &mut dyn FnMut(ArchiveStep)) -> Result<ArchiveRep
     if !database::exists(&path)? {
         return Err(OpenError::Missing { path }.into());
     }
-    let _lock = lock::take(dir)?;
+    let _lock = Lock::take(&database::lock_in(dir)).map_err(OpenError::from)?;
     let recovered = recovery::recover(dir, false)?;
     let mut report =
         ArchiveReport { journal_bytes_before: bytes_of(&path), ..ArchiveReport::default() };
@@ -153,7 +153,7 @@ pub fn archive(dir: &Path, on: &mut dyn FnMut(ArchiveStep)) -> Result<ArchiveRep
 /// The length of the journal with its log.
 fn bytes_of(path: &Path) -> u64 {
     let length = |path: &Path| fs::metadata(path).map_or(0, |there| there.len());
-    length(path) + length(&super::log::path_of(path))
+    length(path) + length(&log_of(path))
 }
 
 /// A start then reads none of the decisions that are taken out.
@@ -208,7 +208,7 @@ impl Step<'_> {
     ) -> Result<(Kept, u64), ArchiveError> {
         let (name, dir) = (archive_file::name_of(event), archive_file::dir_in(self.dir));
         let target = self.dir.join(&name);
-        database::make_dir(&dir).map_err(OpenError::io(&dir))?;
+        onrush_sqlite::make_dir(&dir).map_err(OpenError::io(&dir))?;
         self.leave_others(&target, &name, event)?;
         let (Some(first), Some(last)) = (seqs.first().copied(), seqs.last().copied()) else {
             return Err(in_the_way(&name, "the journal has no decision of the event"));

@@ -1,7 +1,4 @@
 //! A copy of the journal as it was at one moment, also beside a running engine.
-//!
-//! SQLite keeps what a reader sees as long as it reads: the copy is of that moment, however long it
-//! takes, and nobody who commits waits for it. What is committed meanwhile stays in the log.
 
 use super::archive_file;
 use super::damage;
@@ -13,16 +10,7 @@ use super::snapshot::{self, SnapshotFile};
 use super::witness::{Testimony, Witness};
 use crate::engine::Seq;
 use onrush_core::Time;
-use rusqlite::Connection;
-use rusqlite::backup::{Backup, StepResult};
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-
-/// Pages copied, and brought to the disk, at a time: 1 MiB. A commit of the sale waits behind no more.
-const PAGES_AT_ONCE: i32 = 256;
-/// Faults of a copy that are told at most.
-const MAX_LISTED: usize = 5;
 
 /// Where a journal ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,39 +122,11 @@ impl HeldJournal {
             path: self.reader.path().to_owned(),
             why: error.to_string(),
         })?;
-        copy_pages(self.reader.connection(), &database::path_in(to), breathe)?;
+        onrush_sqlite::copy(self.reader.connection(), &database::path_in(to), breathe)?;
         let JournalEnd { journal, seq, at } = end;
         let says = Testimony { journal, seq, at, ledger: followed };
         Witness::open(to, says).map(drop).map_err(OpenError::io(to))
     }
-}
-
-/// Copies what a connection sees into a new file, durably.
-fn copy_pages(from: &Connection, to: &Path, breathe: &mut dyn FnMut()) -> Result<(), OpenError> {
-    let mut empty = OpenOptions::new();
-    empty.write(true).create_new(true).mode(0o600);
-    let file = empty.open(to).map_err(OpenError::io(to))?;
-    let mut copy = Connection::open(to).map_err(OpenError::sqlite(to))?;
-    // A copy that is broken off is thrown away: it needs no journal of its own.
-    copy.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
-        .map_err(OpenError::sqlite(to))?;
-    let backup = Backup::new(from, &mut copy).map_err(OpenError::sqlite(to))?;
-    loop {
-        let step = backup.step(PAGES_AT_ONCE).map_err(OpenError::sqlite(to))?;
-        // Little by little: whoever syncs a log on the same disk waits for what was written before.
-        file.sync_data().map_err(OpenError::io(to))?;
-        if step == StepResult::Done {
-            break;
-        }
-        if step != StepResult::More {
-            let why = "SQLite lets nobody copy it now; try again".to_owned();
-            return Err(OpenError::Sqlite { path: to.to_owned(), why });
-        }
-        breathe();
-    }
-    drop(backup);
-    copy.close().map_err(|(_, error)| OpenError::sqlite(to)(error))?;
-    file.sync_all().map_err(OpenError::io(to))
 }
 
 /// Looks over a journal on which no engine runs, as a start does: that all of its pages are there and
@@ -182,7 +142,8 @@ pub fn look_over(dir: &Path) -> Result<JournalEnd, OpenError> {
     if let Some(gap) = reader.gap().map_err(unread)? {
         return Err(damage::report(&path, gap));
     }
-    let found = faults(reader.connection()).unwrap_or_else(|error| vec![error.to_string()]);
+    let found = onrush_sqlite::faults(reader.connection(), "quick_check(5)")
+        .unwrap_or_else(|error| vec![error.to_string()]);
     if !found.is_empty() {
         return Err(damage::report(&path, found.join("; ")));
     }
@@ -190,11 +151,4 @@ pub fn look_over(dir: &Path) -> Result<JournalEnd, OpenError> {
     let at = reader.made_at(seq).map_err(unread)?;
     let journal = reader.identity().map_err(unread)?.unwrap_or_default();
     Ok(JournalEnd { journal, seq, at })
-}
-
-fn faults(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut select = connection.prepare("PRAGMA quick_check")?;
-    let lines = select.query_map([], |row| row.get::<_, String>(0))?;
-    let lines = lines.take(MAX_LISTED).collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(lines.into_iter().filter(|line| line != "ok").collect())
 }

@@ -1,9 +1,9 @@
 //! Finding out what of a damaged journal can still be read.
 
-use super::database;
 use super::error::{Damage, OpenError};
 use crate::engine::Seq;
 use onrush_core::Change;
+use onrush_sqlite::{has_log, open_unlocked};
 use rusqlite::Connection;
 use std::path::Path;
 
@@ -18,10 +18,10 @@ pub(super) fn report(path: &Path, what: String) -> OpenError {
         integrity: Vec::new(),
     };
     // A log may hold the newest pages, so it has to be read with the file, if SQLite can make sense of it.
-    let opened = if database::has_log(path) {
+    let opened = if has_log(path) {
         Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
     } else {
-        database::open_raw(path)
+        open_unlocked(path)
     };
     if let Ok(connection) = opened {
         // Without this, SQLite reads nothing at all from a file that is shorter than it should be.

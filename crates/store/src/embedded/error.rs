@@ -1,6 +1,7 @@
 //! Why an engine cannot be opened.
 
 use crate::engine::Seq;
+use onrush_sqlite::FileError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -75,6 +76,16 @@ impl OpenError {
 
     pub(super) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Self + '_ {
         |error| Self::Sqlite { path: path.to_owned(), why: error.to_string() }
+    }
+}
+
+impl From<FileError> for OpenError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Io { path, source } => Self::Io { path, source },
+            FileError::Locked { path } => Self::Locked { path },
+            FileError::Sqlite { path, source } => Self::sqlite(&path)(source),
+        }
     }
 }
 

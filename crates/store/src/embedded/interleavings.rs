@@ -15,66 +15,20 @@ use crate::engine::{Engine, Failure, Feed, Pending, Seq};
 use onrush_core::ids::EventId;
 use onrush_core::settings::Settings;
 use onrush_core::{Command, Reply, Time};
+use onrush_testkit::interleavings::{exhaust, explore};
 use shuttle::future::block_on;
-use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler, ReplayScheduler};
-use shuttle::{Config, Runner, thread};
+use shuttle::thread;
 use std::collections::BTreeSet;
-use std::env;
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Waker};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-
-/// Schedules of each kind, random and by priorities, unless `SHUTTLE_SCHEDULES` says how many.
-const SCHEDULES: usize = 120;
-/// How often a schedule by priorities lets another thread go first.
-const PRIORITY_CHANGES: usize = 3;
-/// SQLite and the rules need more than shuttle gives a thread by itself.
-const STACK_BYTES: usize = 1 << 20;
 
 /// The engine wants one; no task of it ever runs there.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     tokio::runtime::Builder::new_current_thread().build().expect("a runtime without drivers")
 });
-
-fn number(variable: &str) -> Option<u64> {
-    env::var(variable).ok().map(|text| text.parse().expect("a number"))
-}
-
-fn config() -> Config {
-    let mut config = Config::new();
-    config.stack_size = STACK_BYTES;
-    config
-}
-
-/// Runs many interleavings from one seed, or the one that `SHUTTLE_SCHEDULE` has.
-fn explore(test: impl Fn() + Send + Sync + 'static) {
-    let test = Arc::new(test);
-    let again = Arc::clone(&test);
-    if let Ok(schedule) = env::var("SHUTTLE_SCHEDULE") {
-        let replay = ReplayScheduler::new_from_encoded(&schedule);
-        Runner::new(replay, config()).run(move || test());
-        return;
-    }
-    let fresh = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
-    let seed =
-        number("SHUTTLE_SEED").unwrap_or_else(|| u64::try_from(fresh()).expect("few enough"));
-    println!("SHUTTLE_SEED={seed}");
-    let count = number("SHUTTLE_SCHEDULES")
-        .map_or(SCHEDULES, |count| usize::try_from(count).expect("few enough"));
-    Runner::new(RandomScheduler::new_from_seed(seed, count), config()).run(move || test());
-    let by_priority = PctScheduler::new_from_seed(seed, PRIORITY_CHANGES, count);
-    Runner::new(by_priority, config()).run(move || again());
-}
-
-/// Runs every interleaving there is.
-fn exhaust(test: impl Fn() + Send + Sync + 'static) {
-    let limit = 1_000_000;
-    let count = Runner::new(DfsScheduler::new(Some(limit), false), config()).run(test);
-    println!("{count} interleavings");
-    assert!(count < limit, "there are more interleavings than {limit}");
-}
 
 fn options() -> Options {
     let clock = Clock::Manual(ManualClock::new(Time(1_000_000)));

@@ -1,6 +1,5 @@
 //! The journal thread: it makes decisions durable, and only then lets anyone know.
 
-use super::checkpointer::Checkpointer;
 use super::clock::Clock;
 use super::database;
 use super::dispatch::Dispatch;
@@ -11,6 +10,7 @@ use super::snapshotter::Snapshotter;
 use super::witness::{self, Witness};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::Time;
+use onrush_sqlite::Checkpointer;
 use rusqlite::{Connection, Statement};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

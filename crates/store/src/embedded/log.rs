@@ -1,21 +1,15 @@
 //! A look into SQLite's write-ahead log, for one question only: does it have what is missing at the
 //! file's end?
 
+use onrush_sqlite::log_of;
 use rusqlite::Connection;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const HEADER_BYTES: u64 = 32;
 const FRAME_HEADER_BYTES: usize = 24;
-
-/// Where the log of a database file is.
-pub(super) fn path_of(database: &Path) -> PathBuf {
-    let mut path = database.as_os_str().to_owned();
-    path.push("-wal");
-    path.into()
-}
 
 /// The first page that should be there and is neither in the file nor in its log.
 pub(super) fn missing_page(
@@ -30,7 +24,7 @@ pub(super) fn missing_page(
         return Ok(None);
     }
     // A log that cannot be read has nothing.
-    let in_log = pages_in(&path_of(database)).unwrap_or_default();
+    let in_log = pages_in(&log_of(database)).unwrap_or_default();
     Ok((first_outside..=pages).find(|page| !in_log.contains(page)))
 }
 

@@ -14,7 +14,6 @@ mod archive;
 mod archive_file;
 mod audit;
 mod auditor;
-mod checkpointer;
 mod clock;
 mod copy;
 mod damage;
@@ -32,7 +31,6 @@ pub mod fuzzing;
 #[cfg(test)]
 mod interleavings;
 mod journal;
-mod lock;
 mod log;
 mod mailbox;
 mod outbox;
@@ -66,7 +64,6 @@ pub use steady::{Look, SteadyClock};
 pub use stepped::Stepped;
 
 use crate::engine::{Engine, Failure, Feed, Figures, Pending, Seq};
-use checkpointer::Checkpointer;
 use disk::Watch;
 use events::{Events, guarded};
 use executor::Executor;
@@ -147,7 +144,7 @@ pub struct Embedded {
     /// Watched as long as the engine lives.
     _disk: Watch,
     /// Held as long as the engine lives.
-    _lock: lock::Lock,
+    _lock: onrush_sqlite::Lock,
 }
 
 struct Threads {
@@ -181,7 +178,8 @@ impl Embedded {
             Snapshotter::start(dir.to_owned(), shared.clone(), snapshot_every, newest)
                 .map_err(OpenError::io(dir))?;
         journal.snapshotter = Some(snapshotter);
-        let (checkpointer, checkpointer_thread) = Checkpointer::start(&database::path_in(dir))?;
+        let (checkpointer, checkpointer_thread) =
+            database::start_checkpointer(&database::path_in(dir))?;
         journal.checkpointer = Some(checkpointer);
         let pulse = Pulse::start(&executor.clock).map_err(OpenError::io(dir))?;
         let beside = Beside {

@@ -2,14 +2,15 @@
 
 use super::archive_file;
 use super::damage;
+use super::database;
 use super::error::OpenError;
 use super::events::Events;
-use super::lock;
 use super::reader::{JournalReader, ReadError};
 use super::snapshot::{self, Snapshot};
 use super::witness::{self, Testimony};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::Time;
+use onrush_sqlite::Lock;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -75,7 +76,7 @@ pub(super) fn recover(dir: &Path, accept: bool) -> Result<Recovered, OpenError> 
 /// See [`OpenError`].
 pub fn look_before_start(dir: &Path, accept_restored: bool) -> Result<JournalReader, OpenError> {
     let reader = JournalReader::open_alone(dir)?;
-    lock::probe(dir)?;
+    Lock::probe(&database::lock_in(dir))?;
     if !accept_restored {
         let last = reader.last().map_err(|error| unread(reader.path(), &error))?;
         check_witness(dir, &reader, last)?;

@@ -4,7 +4,7 @@
 //! runs by itself; only the threads are missing. So everything between two steps can be seen, and
 //! every moment can be the last one.
 
-use super::checkpointer;
+use super::database::JOURNAL;
 use super::disk::Watch;
 use super::executor::Executor;
 use super::journal::{Journal, Written};
@@ -63,7 +63,7 @@ impl Stepped {
 
     /// Moves what is in the journal's log into its file, as a thread of its own does elsewhere.
     pub fn move_pages(&self) {
-        checkpointer::pass(&self.journal.connection);
+        JOURNAL.move_pages(&self.journal.connection);
     }
 
     /// Why the engine has stopped by itself, if it has.

@@ -13,8 +13,9 @@ use super::recovery::{self, Recovered};
 use super::shared::{NO_LEDGER, Shared};
 use super::tail::Tail;
 use super::witness::{self, Testimony, Witness};
-use super::{Embedded, Options, lock, sync};
+use super::{Embedded, Options, sync};
 use crate::durations::Durations;
+use onrush_sqlite::Lock;
 use rusqlite::Connection;
 use std::io;
 use std::path::Path;
@@ -34,7 +35,7 @@ pub(super) struct Still {
 
 /// What the files have.
 struct Files {
-    lock: lock::Lock,
+    lock: Lock,
     connection: Connection,
     identity: String,
     witness: Witness,
@@ -124,8 +125,8 @@ impl Files {
         let path = database::path_in(dir);
         // A file that is not ours is left alone, also by the lock below.
         database::exists(&path)?;
-        database::make_dir(dir).map_err(OpenError::io(dir))?;
-        let lock = lock::take(dir)?;
+        onrush_sqlite::make_dir(dir).map_err(OpenError::io(dir))?;
+        let lock = Lock::take(&database::lock_in(dir))?;
         if !database::exists(&path)? {
             let why = "it is missing, and witness.json has seen one".to_owned();
             if !accept && witness::path_in(dir).exists() {
@@ -134,7 +135,7 @@ impl Files {
             database::create(&path, clock.now())?;
         }
         let recovered = recovery::recover(dir, accept)?;
-        database::close_files(&path).map_err(OpenError::io(&path))?;
+        onrush_sqlite::close_files(&path).map_err(OpenError::io(&path))?;
         let connection = database::open_writer(&path)?;
         let identity = database::identify(&connection).map_err(OpenError::sqlite(&path))?;
         let ledger = match witness::read(dir) {

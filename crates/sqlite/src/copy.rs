@@ -1,0 +1,43 @@
+//! A copy of what a connection sees, also beside whoever writes.
+//!
+//! SQLite keeps what a reader sees as long as it reads: the copy is of that moment, however long it
+//! takes, and nobody who commits waits for it. What is committed meanwhile stays in the log.
+
+use crate::create::make_empty;
+use crate::error::FileError;
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, ffi};
+use std::path::Path;
+
+/// Pages copied, and brought to the disk, at a time: 1 MiB. A commit of the sale waits behind no more.
+const PAGES_AT_ONCE: i32 = 256;
+
+/// Copies what a connection sees into a new file, durably. `breathe` is called after each MiB.
+///
+/// # Errors
+/// See [`FileError`].
+pub fn copy(from: &Connection, to: &Path, breathe: &mut dyn FnMut()) -> Result<(), FileError> {
+    let file = make_empty(to).map_err(FileError::io(to))?;
+    let mut copy = Connection::open(to).map_err(FileError::sqlite(to))?;
+    // A copy that is broken off is thrown away: it needs no journal of its own.
+    copy.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+        .map_err(FileError::sqlite(to))?;
+    let backup = Backup::new(from, &mut copy).map_err(FileError::sqlite(to))?;
+    loop {
+        let step = backup.step(PAGES_AT_ONCE).map_err(FileError::sqlite(to))?;
+        // Little by little: whoever syncs a log on the same disk waits for what was written before.
+        file.sync_data().map_err(FileError::io(to))?;
+        if step == StepResult::Done {
+            break;
+        }
+        if step != StepResult::More {
+            let why = "SQLite lets nobody copy it now; try again".to_owned();
+            let busy = ffi::Error::new(ffi::SQLITE_BUSY);
+            return Err(FileError::sqlite(to)(rusqlite::Error::SqliteFailure(busy, Some(why))));
+        }
+        breathe();
+    }
+    drop(backup);
+    copy.close().map_err(|(_, error)| FileError::sqlite(to)(error))?;
+    file.sync_all().map_err(FileError::io(to))
+}
