@@ -19,8 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 /// Everything the public listener answers.
 pub fn public_router(state: HttpState) -> Router {
-    let (router, document) = described(state.config.booking_paths).split_for_parts();
-    let text: Arc<str> = document.to_json().expect("the OpenAPI document is JSON").into();
+    let (router, text) = described_once(state.config.booking_paths);
     let router = router
         .route_layer(middleware::from_fn_with_state(state.clone(), doorkeeper::keep))
         .route("/api/openapi.json", get(move || openapi::document(text)))
@@ -43,6 +42,17 @@ pub fn operator_router(state: Arc<OnceLock<HttpState>>, traffic: Arc<Traffic>) -
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .with_state(Operator { state, traffic })
+}
+
+/// The paths that the OpenAPI document describes, and the document as text. Tests and simulations
+/// open many servers in one process, and to describe all paths takes longer than to open the files.
+fn described_once(booking_paths: bool) -> (Router<HttpState>, Arc<str>) {
+    static MADE: [OnceLock<(Router<HttpState>, Arc<str>)>; 2] = [const { OnceLock::new() }; 2];
+    let made = MADE[usize::from(booking_paths)].get_or_init(|| {
+        let (router, document) = described(booking_paths).split_for_parts();
+        (router, document.to_json().expect("the OpenAPI document is JSON").into())
+    });
+    made.clone()
 }
 
 /// The paths that the OpenAPI document describes, with their whole path each: nesting would rewrite

@@ -11,8 +11,8 @@ use onrush_core::prices::Priced;
 use onrush_core::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf};
 use onrush_core::settings::Settings;
 use onrush_core::view::{
-    AdmissionState, AvailabilityView, BanView, CategoryView, DrawView, EventView, PoolView,
-    SeatStatus, SeatView, Units,
+    AdmissionState, AvailabilityView, CategoryView, DrawView, EventView, PoolView, SeatStatus,
+    SeatView, Units,
 };
 use onrush_core::{Query, Reply, View};
 use redis::Value;
@@ -102,15 +102,15 @@ pub(super) fn view(
         }
         Query::Claim(_) => only(read_json(reply)?).map(View::Claim),
         Query::Bans(BansAfter { after, at_most }) => {
-            let mut bans: Vec<BanView> = more
-                .texts()?
-                .iter()
-                .map(|(user, text)| ban_view(user, text))
-                .collect::<Result<_, _>>()?;
-            bans.retain(|ban| after.as_ref().is_none_or(|after| ban.user > *after));
-            bans.sort_unstable_by(|a, b| a.user.cmp(&b.user));
-            bans.truncate(*at_most as usize);
-            Ok(View::Bans(bans))
+            // All of them come, in no order; only those of the page are read.
+            let mut texts = more.texts()?;
+            texts.retain(|(user, _)| {
+                after.as_ref().is_none_or(|after| user.as_str() > after.as_str())
+            });
+            texts.sort_unstable();
+            texts.truncate(*at_most as usize);
+            let bans = texts.iter().map(|(user, text)| ban_view(user, text));
+            bans.collect::<Result<_, _>>().map(View::Bans)
         }
     }
 }
