@@ -8,17 +8,23 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, String> {
         .map_err(|error| format!("no threads: {error}"))
 }
 
-/// Waits for Ctrl-C, or for the request to end that a service manager sends.
-pub async fn interrupted() {
+/// Waits for Ctrl-C, or for the request to end that a service manager sends. From this call on, within
+/// a runtime, neither ends the process by itself: call it before saying that the process is ready.
+pub fn interrupted() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        // Without it, Ctrl-C is still there.
-        let _ = tokio::signal::ctrl_c().await;
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+    let listened = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    async move {
+        let [interrupt, terminate] = listened.map(|listened| async {
+            match listened {
+                Ok(mut signal) => drop(signal.recv().await),
+                // The other one is still there.
+                Err(_) => std::future::pending().await,
+            }
+        });
+        tokio::select! {
+            () = interrupt => {}
+            () = terminate => {}
+        }
     }
 }
 

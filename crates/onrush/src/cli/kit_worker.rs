@@ -58,8 +58,8 @@ pub(crate) fn run(args: &KitWorkerArgs) -> Exit {
         }
     };
     let ran = onrush_terminal::process::runtime().and_then(|runtime| {
-        let stop = onrush_terminal::process::interrupted();
-        runtime.block_on(worker.run(stop)).map_err(|why| on_command_line(&why))
+        let run = async { worker.run(onrush_terminal::process::interrupted()).await };
+        runtime.block_on(run).map_err(|why| on_command_line(&why))
     });
     match ran {
         Ok(()) => Exit::Ok,

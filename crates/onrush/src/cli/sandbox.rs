@@ -138,6 +138,8 @@ async fn serve(args: &SandboxArgs, config: SandboxConfig) -> Result<(), (Exit, S
         };
         (exit, error.to_string())
     })?;
+    // Whoever reads that it is ready may ask it to stop at once.
+    let interrupted = onrush_terminal::process::interrupted();
     let ready = Ready { listen: sandbox.address() };
     if args.json {
         print_json(&ready);
@@ -145,7 +147,7 @@ async fn serve(args: &SandboxArgs, config: SandboxConfig) -> Result<(), (Exit, S
         println!("the sandbox listens on http://{}", ready.listen);
     }
     tokio::select! {
-        () = onrush_terminal::process::interrupted() => tracing::info!("stopping"),
+        () = interrupted => tracing::info!("stopping"),
         () = onrush_terminal::process::input_ended(), if args.stop_with_input => {}
     }
     sandbox.shutdown().await;

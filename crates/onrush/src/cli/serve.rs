@@ -138,6 +138,8 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
         | StartError::Cluster(_)
         | StartError::Gateway(_) => Ended::CouldNotRun(error.to_string()),
     })?;
+    // Whoever reads that it is ready may ask it to stop at once.
+    let interrupted = onrush_terminal::process::interrupted();
     let ready = Ready {
         listen: server.public_addr(),
         operator_listen: server.operator_addr(),
@@ -156,7 +158,7 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
         }
     }
     let failure = tokio::select! {
-        () = onrush_terminal::process::interrupted() => {
+        () = interrupted => {
             tracing::info!("stopping");
             None
         }
