@@ -8,6 +8,13 @@ use std::thread;
 const SEEDS: u64 = 40;
 /// The same for what shows only where a kill comes between two writes.
 const SEEDS_OF_RARE: u64 = 100;
+/// Seeds that show what few seeds show: they are tried first. Where the sale has changed so that they
+/// show it no more, all are tried as for the others; the test prints which one shows it then.
+const KNOWN: [(Planted, u64); 3] = [
+    (Planted::LedgerForgetsASaga, 7),
+    (Planted::SagaEndsEarly, 15),
+    (Planted::RefundIsSaidToBeDone, 32),
+];
 /// As few buyers as show everything: with some faults they wait for a day, all of them.
 const BUYERS: u32 = 40;
 /// Faults that are looked for at the same time: a sale runs on one thread.
@@ -18,7 +25,8 @@ fn find(planted: Planted) -> Option<(u64, String)> {
     let faults = Faults { planted: Some(planted), ..Faults::ALL };
     let is_rare = matches!(planted, Planted::RefundIsSaidToBeDone);
     let seeds = if is_rare { SEEDS_OF_RARE } else { SEEDS };
-    (1..=seeds).find_map(|seed| {
+    let known = KNOWN.iter().filter(|(shown, _)| *shown == planted).map(|(_, seed)| *seed);
+    known.chain(1..=seeds).find_map(|seed| {
         let violations = run_for(seed, faults, Some(BUYERS)).violations;
         violations.first().map(|first| (seed, first.clone()))
     })
