@@ -1,6 +1,7 @@
 //! What a server tells a collector of traces: each request and what it did, and nobody's name.
 
 mod cli_support;
+#[expect(dead_code, reason = "the tests of the crate use more of it")]
 #[path = "../../traces/tests/receiver/mod.rs"]
 mod receiver;
 

@@ -123,7 +123,7 @@ async fn a_collector_that_was_away_gets_what_waited_and_no_more_than_there_was_r
         outer_and_inner();
     }
     assert_eq!(since(before), [0, 16, 0], "four wait beside the two that are tried");
-    receiver.from_now_on(Does::Take);
+    receiver.now_does(Does::Take);
     receiver.until("all that waited", |receiver| receiver.spans().len() == 6).await;
     drop(guard);
     traces.shutdown().await;
@@ -139,7 +139,7 @@ async fn what_a_collector_will_not_have_is_not_sent_again() {
     while since(before) != [0, 0, 2] {
         tokio::task::yield_now().await;
     }
-    receiver.from_now_on(Does::Take);
+    receiver.now_does(Does::Take);
     outer_and_inner();
     drop(guard);
     traces.shutdown().await;

@@ -1,7 +1,5 @@
 //! A collector for tests: takes in what is sent by OTLP over HTTP, or does as a bad one does.
 
-#![expect(dead_code, reason = "each test binary uses its own part of it")]
-
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -68,7 +66,7 @@ impl Receiver {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn from_now_on(&self, does: Does) {
+    pub(crate) fn now_does(&self, does: Does) {
         *self.does.lock().unwrap() = does;
     }
 
