@@ -30,6 +30,7 @@ mod secrets;
 mod seller;
 mod servers;
 mod shop;
+mod telemetry;
 mod template;
 mod variables;
 mod web_address;
@@ -54,6 +55,7 @@ pub use servers::{
     RedisSettings,
 };
 pub use shop::{JwksSource, ShopAlgorithm, ShopTokens};
+pub use telemetry::TelemetrySettings;
 pub use template::TEMPLATE;
 
 /// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in
@@ -149,6 +151,8 @@ pub struct Config {
     pub seller: Option<SellerSettings>,
     /// How patient the driver of sagas is.
     pub saga: Patience,
+    /// Who collects traces, if anyone does.
+    pub telemetry: Option<TelemetrySettings>,
     /// Whether the inherited paths (`/api/booking/…`, `/api/seats/…`) are served too.
     #[serde(alias = "s3_paths")]
     pub booking_paths: bool,
@@ -198,6 +202,7 @@ impl Default for Config {
             stripe: None,
             seller: None,
             saga: Patience::default(),
+            telemetry: None,
             booking_paths: false,
         }
     }
@@ -339,6 +344,9 @@ impl Config {
         if let Some(mail) = &self.mail
             && let Err(why) = mail.check()
         {
+            wrong(&why);
+        }
+        if let Some(Err(why)) = self.telemetry.as_ref().map(TelemetrySettings::check) {
             wrong(&why);
         }
         if let Some(Err(why)) = self.seller.as_ref().map(SellerSettings::check) {
@@ -509,6 +517,26 @@ mod tests {
             (
                 "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://a\", \"redis://b\"]",
                 "redis.cluster",
+            ),
+            (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://a:6379\"]\n\
+                 sentinels = [\"redis://b\"]",
+                "redis.urls: with redis.sentinels the host is the name",
+            ),
+            (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://a\"]\n\
+                 cluster = true\nsentinels = [\"redis://b\"]",
+                "redis.sentinels: a Redis Cluster",
+            ),
+            (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"rediss://a\"]\n\
+                 sentinels = [\"redis://b\"]",
+                "redis.sentinels: use redis://",
+            ),
+            (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\n\
+                 urls = [\"redis+sentinel://a/mymaster\"]",
+                "name the Sentinels in redis.sentinels",
             ),
             (
                 "ledger = \"postgres\"\n[postgres]\nurl = \"postgres://a\"\nconnections = 1",

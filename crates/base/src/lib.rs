@@ -11,4 +11,5 @@ pub mod http_client;
 pub mod metrics;
 pub mod shared_files;
 pub mod signature;
+pub mod spans;
 pub mod tickets;

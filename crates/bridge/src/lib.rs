@@ -4,4 +4,5 @@
 
 pub mod cursors;
 pub mod kafka;
+mod page_span;
 pub mod rabbit;

@@ -375,7 +375,7 @@ pub struct Traits {
     pub judged_first: bool,
 }
 
-/// Makes [`Command::traits`] out of one table: `Command: what is so of it;`.
+/// Makes [`Command::traits`] and [`Command::name`] out of one table: `Command: what is so of it;`.
 macro_rules! traits {
     ($($command:ident: $($is:ident)*;)+) => {
         impl Command {
@@ -384,6 +384,14 @@ macro_rules! traits {
             pub fn traits(&self) -> Traits {
                 match self {
                     $(Self::$command { .. } => Traits { $($is: true,)* ..Traits::default() },)+
+                }
+            }
+
+            /// What it is called, without whatever it carries.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$command { .. } => stringify!($command),)+
                 }
             }
         }

@@ -84,6 +84,16 @@ macro_rules! questions {
             $(#[doc = concat!("See [`", stringify!($question), "`].")] $name($question),)+
         }
 
+        impl Query {
+            /// What the question is called, without whatever it carries.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => stringify!($question),)+
+                }
+            }
+        }
+
         /// The answer to a [`Query`], in the same order.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum View {

@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use onrush_base::auth::random;
+use onrush_base::spans::TARGET;
 use onrush_core::Time;
 use onrush_ledger::Ledger;
 use onrush_ledger::delivery::{Delivered, Delivery, Message};
@@ -16,6 +17,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
+use tracing::field::Empty;
+use tracing::{Instrument, Span, trace_span};
 
 /// For how long a message is tried: three days.
 pub const GIVE_UP_AFTER_MS: i64 = 3 * 24 * 3_600_000;
@@ -185,7 +188,9 @@ impl Courier {
     async fn deliver(self: Arc<Self>, delivery: Delivery) -> (String, Delivered) {
         let Delivery { message, attempts, since } = delivery;
         let id = message.id.clone();
-        let attempt = self.channel.attempt(message).await;
+        let span = attempt_span(self.channel.name(), &message, attempts);
+        let attempt = self.channel.attempt(message).instrument(span.clone()).await;
+        came_to(&span, &attempt);
         let at = self.clock.now();
         self.say(&attempt, at);
         let outcome = match attempt {
@@ -241,6 +246,36 @@ impl Courier {
                 tracing::warn!(%error, channel, "what became of deliveries cannot be written down");
             }
         }
+    }
+}
+
+/// The span of an attempt. To whom it goes is nobody's business who collects traces, and why it
+/// failed may repeat an address.
+fn attempt_span(channel: &str, message: &Message, attempts: u32) -> Span {
+    trace_span!(
+        target: TARGET,
+        "message",
+        otel.name = channel,
+        otel.kind = "producer",
+        onrush.event = %message.event,
+        onrush.booking = message.booking.as_ref().map(display),
+        onrush.message = message.id,
+        onrush.message.kind = message.kind,
+        onrush.message.attempts = attempts,
+        onrush.outcome = Empty,
+        otel.status_code = Empty,
+    )
+}
+
+fn came_to(span: &Span, attempt: &Attempt) {
+    let (outcome, is_error) = match attempt {
+        Attempt::Done => ("done", false),
+        Attempt::Failed(_) => ("failed", true),
+        Attempt::Hopeless(_) => ("hopeless", true),
+    };
+    span.record("onrush.outcome", outcome);
+    if is_error {
+        span.record("otel.status_code", "ERROR");
     }
 }
 

@@ -8,6 +8,7 @@ use super::kill;
 use super::look::{DriveError, Look, Trouble};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
 use super::sagas::Sagas;
+use super::steps;
 use onrush_base::metrics::count;
 use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::ids::{BookingId, EventId, PaymentId};
@@ -21,6 +22,7 @@ use onrush_ledger::{LedgerError, booking_of};
 use onrush_store::{Ask, Failure};
 use smallvec::SmallVec;
 use std::time::{Duration, Instant};
+use tracing::Instrument;
 
 /// More steps than any saga has in one go: only a fault of ours takes as many.
 const MOST_STEPS: u32 = 32;
@@ -52,11 +54,8 @@ impl Sagas {
                 return Ok(record);
             }
             let (todo, begun) = (todo(record.position()), Instant::now());
-            // Money that has no business here goes back first, whatever else the booking waits for.
-            let look = match self.look_at_strays(&record, woken).await {
-                Ok(Look::Rest) => self.look_at(&record, woken).await,
-                look => look,
-            };
+            let span = steps::span(&record, todo);
+            let look = self.find_work(&record, woken).instrument(span.clone()).await;
             let (draft, more, ask) = match look {
                 Ok(Look::Rest) if self.is_due(&record) => (self.at_rest(&record), false, false),
                 Ok(Look::Rest) => return Ok(record),
@@ -71,9 +70,10 @@ impl Sagas {
                 }
                 Err(trouble) => (self.troubled(&record, trouble), false, false),
             };
-            match self.write(draft).await {
+            match self.write(draft).instrument(span.clone()).await {
                 Ok(written) => {
                     self.steps.note(todo, begun.elapsed());
+                    steps::came_to(&span, &written);
                     record = written;
                     woken = ask;
                     if !more {
@@ -91,6 +91,15 @@ impl Sagas {
         }
         tracing::error!(booking = %record.saga.booking, "a saga does not come to rest");
         Ok(record)
+    }
+
+    /// What is to be done now. Money that has no business here goes back first, whatever else the
+    /// booking waits for.
+    async fn find_work(&self, record: &SagaRecord, woken: bool) -> Result<Look, Trouble> {
+        match self.look_at_strays(record, woken).await {
+            Ok(Look::Rest) => self.look_at(record, woken).await,
+            look => look,
+        }
     }
 
     fn is_due(&self, record: &SagaRecord) -> bool {

@@ -1,8 +1,13 @@
-//! How long the steps of sagas take, from the look at what is to be done until it is written down.
+//! How long the steps of sagas take, from the look at what is to be done until it is written down;
+//! and the span of each.
 
+use onrush_base::spans::TARGET;
 use onrush_core::saga::Todo;
+use onrush_ledger::saga::SagaRecord;
 use onrush_store::durations::{Counted, Durations};
 use std::time::Duration;
+use tracing::field::{Empty, debug};
+use tracing::{Span, trace_span};
 
 /// What there is to do, in the order of [`Todo`].
 const ALL: [Todo; 11] = [
@@ -52,6 +57,33 @@ fn word(todo: Todo) -> &'static str {
         Todo::Confirm => "confirm",
         Todo::Refund => "refund",
         Todo::TellRefunded => "tell_refunded",
+    }
+}
+
+/// The span of a step: of which booking, from where on, and what is to be done.
+pub(super) fn span(record: &SagaRecord, todo: Todo) -> Span {
+    let saga = &record.saga;
+    trace_span!(
+        target: TARGET,
+        "saga",
+        otel.name = word(todo),
+        onrush.event = %saga.event,
+        onrush.booking = %saga.booking,
+        onrush.saga.step = ?saga.step,
+        onrush.saga.tries = saga.tries,
+        onrush.saga.next_step = Empty,
+        onrush.saga.stuck = Empty,
+        otel.status_code = Empty,
+    )
+}
+
+/// Says where a step led.
+pub(super) fn came_to(span: &Span, written: &SagaRecord) {
+    let saga = &written.saga;
+    span.record("onrush.saga.next_step", debug(saga.step));
+    if saga.stuck.is_some() {
+        span.record("onrush.saga.stuck", true);
+        span.record("otel.status_code", "ERROR");
     }
 }
 

@@ -4,6 +4,7 @@ mod backend;
 mod payments;
 mod restored;
 mod start_error;
+mod traced;
 
 pub use start_error::StartError;
 

@@ -4,6 +4,7 @@
 use super::actions::note::Asked;
 use super::caller::Operator;
 use super::problem::{Code, Problem};
+use super::request_span;
 use super::scopes;
 use super::state::HttpState;
 use axum::extract::{MatchedPath, Request, State};
@@ -12,11 +13,15 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use onrush_base::config::keys::Scope;
+use onrush_base::spans;
 use serde_json::{Map, Value};
 
 /// What stands before every path; those that need no key go by.
 pub(super) async fn keep(State(state): State<HttpState>, request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().cloned();
+    if let Some(path) = &path {
+        request_span::took_route(&spans::current(), request.method(), path.as_str());
+    }
     let needed = path.as_ref().and_then(|path| scopes::needed(request.method(), path.as_str()));
     let (Some(scope), Some(path)) = (needed, path) else { return next.run(request).await };
     let (mut parts, body) = request.into_parts();
@@ -52,11 +57,11 @@ pub(super) async fn keep(State(state): State<HttpState>, request: Request, next:
         return next.run(request).await;
     }
     // Who hangs up leaves nothing undone or unwritten.
-    let done = tokio::spawn(async move {
+    let done = tokio::spawn(spans::carried(async move {
         let mut response = next.run(request).await;
         asked.note(&callers, Some(&name), &mut response).await;
         response
-    });
+    }));
     done.await.unwrap_or_else(|_| {
         Problem::new(Code::Internal, "the request broke down; the log has more").into_response()
     })

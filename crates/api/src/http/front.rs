@@ -5,7 +5,7 @@
 use super::caller::Plain;
 use super::headers::{Also, check_host};
 use super::state::HttpState;
-use super::{bookings, queue};
+use super::{bookings, queue, request_span};
 use axum::Router;
 use axum::extract::Request;
 use axum::handler::Handler;
@@ -19,6 +19,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tower_service::Service;
+use tracing::Span;
 
 /// How the paths of an event begin.
 const EVENTS: &str = "/api/v1/events/";
@@ -46,6 +47,14 @@ enum Hot {
 }
 
 impl Hot {
+    /// The route, as the router has it.
+    fn route(self) -> &'static str {
+        match self {
+            Self::Hold => "/api/v1/events/{event}/bookings",
+            Self::Join | Self::Position => "/api/v1/events/{event}/queue",
+        }
+    }
+
     /// What of it a request asks for, and of which event. An event that is written in any other way
     /// than plainly is left to the router.
     fn of(method: &Method, path: &str) -> Option<(Self, EventId)> {
@@ -71,11 +80,13 @@ impl Service<Request> for Front {
 
     fn call(&mut self, mut request: Request) -> Answer {
         let also = Also::of(request.uri().path(), self.state.config.is_https());
+        let span = request_span::begin(&self.state, &request);
         let work = match check_host(&request) {
             Err(problem) => Work::Refused { answer: Some(problem.into_response()) },
             Ok(()) => match Hot::of(request.method(), request.uri().path()) {
                 None => Work::Routed { answer: self.router.call(request) },
                 Some((hot, event)) => {
+                    request_span::took_route(&span, request.method(), hot.route());
                     request.extensions_mut().insert(Plain(event));
                     let state = self.state.clone();
                     let answer = match hot {
@@ -87,7 +98,7 @@ impl Service<Request> for Front {
                 }
             },
         };
-        Answer { work, also }
+        Answer { work, also, span }
     }
 }
 
@@ -106,6 +117,7 @@ pin_project! {
         #[pin]
         work: Work,
         also: Also,
+        span: Span,
     }
 }
 
@@ -114,6 +126,7 @@ impl Future for Answer {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
+        let _within = this.span.enter();
         let mut response = match this.work.project() {
             WorkProjection::Routed { answer } => match ready!(answer.poll(context)) {
                 Ok(response) => response,
@@ -123,6 +136,7 @@ impl Future for Answer {
             WorkProjection::Refused { answer } => answer.take().expect("an answer is polled once"),
         };
         this.also.say(response.headers_mut());
+        request_span::answered(this.span, &response);
         Poll::Ready(Ok(response))
     }
 }

@@ -24,6 +24,7 @@ pub mod payments;
 pub mod problem;
 pub mod queue;
 pub mod receipts;
+mod request_span;
 mod router;
 pub mod sagas;
 mod scopes;

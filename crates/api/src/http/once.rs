@@ -13,6 +13,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
+use onrush_base::spans;
 use onrush_core::Refusal;
 use onrush_core::ids::{BookingId, UserId};
 use onrush_ledger::LedgerError;
@@ -107,7 +108,7 @@ impl Once {
         let Scope { name, asker, purpose, kept } = scope;
         let key = RequestKey { scope: name, key: key.to_owned(), asker };
         let hash = Sha256::digest(body).into();
-        let done = tokio::spawn(async move {
+        let done = tokio::spawn(spans::carried(async move {
             match self.begin(&key, hash, purpose).await? {
                 Begun::Fresh => {}
                 Begun::InProgress => {
@@ -128,7 +129,7 @@ impl Once {
                 tokio::spawn(keep_later(Arc::downgrade(&self), key, stored));
             }
             Ok(answer)
-        });
+        }));
         done.await.unwrap_or_else(|_| Err(broken_down()))
     }
 
@@ -174,7 +175,7 @@ async fn answer_of<F>(work: F) -> Response
 where
     F: Future<Output = Result<Response, Problem>> + Send + 'static,
 {
-    let answer = tokio::spawn(work).await.unwrap_or_else(|_| Err(broken_down()));
+    let answer = tokio::spawn(spans::carried(work)).await.unwrap_or_else(|_| Err(broken_down()));
     answer.unwrap_or_else(IntoResponse::into_response)
 }
 

@@ -324,13 +324,19 @@ fn text_in(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
+/// A whole number, or a share of something.
+fn number(text: &str) -> Option<Value> {
+    let share = || text.parse().ok().filter(|share: &f64| share.is_finite()).map(Value::Float);
+    text.parse().map(Value::Integer).ok().or_else(share)
+}
+
 /// A variable's text as the file would have it. What is not of its kind stays a text, and whoever
 /// reads it says what is expected.
 fn value_of(text: &str, kind: Kind) -> Result<Value, String> {
     let whole = || Value::String(text.to_owned());
     Ok(match kind {
         Kind::Text | Kind::Options => whole(),
-        Kind::Number => text.trim().parse().map_or_else(|_| whole(), Value::Integer),
+        Kind::Number => number(text.trim()).unwrap_or_else(whole),
         Kind::Truth => text.trim().parse().map_or_else(|_| whole(), Value::Boolean),
         // With a comma in one of them they are written as the file has them.
         Kind::List if text.trim_start().starts_with('[') => {

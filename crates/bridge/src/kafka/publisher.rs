@@ -5,6 +5,7 @@ use super::deps::PublisherDeps;
 use super::facts::{Facts, Remembered};
 use super::outlet::{Outlet, Record, Undelivered};
 use crate::cursors::{CursorError, Fence};
+use crate::page_span::page_span;
 use onrush_base::config::kafka::KafkaSettings;
 use onrush_core::Change;
 use onrush_core::change::HoldChange;
@@ -16,6 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 /// How long the last words to the cursors may take when a turn ends.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -206,7 +208,8 @@ impl Publisher {
                 }
             };
             let Some(page) = page else { return Ok(self.save().await?) };
-            self.send(outlet, fence, &page, &mut remembered).await?;
+            let span = page_span("kafka", &page);
+            self.send(outlet, fence, &page, &mut remembered).instrument(span).await?;
             if let Some(last) = page.last() {
                 self.has_arrived(fence, last.seq);
             }

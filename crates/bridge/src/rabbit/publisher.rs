@@ -9,6 +9,7 @@ use super::error::RabbitError;
 use super::link::{self, Outlet, Pauses};
 use super::topology::Topology;
 use crate::cursors::{CursorError, Fence};
+use crate::page_span::page_span;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use lapin::PublisherConfirm;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 /// How long the cursor may stay behind if the feed has nothing for RabbitMQ.
 const QUIET: Duration = Duration::from_secs(1);
@@ -201,7 +203,7 @@ impl Publisher {
         let mut written = Instant::now();
         while let Some(page) = feed.next().await.map_err(Ended::Other)? {
             let Some(last) = page.last().map(|entry| entry.seq) else { continue };
-            let sent = self.send(outlet, &page).await?;
+            let sent = self.send(outlet, &page).instrument(page_span("rabbitmq", &page)).await?;
             if sent > 0 || written.elapsed() >= QUIET {
                 cursors.set_cursor(self.name.clone(), fence, last).await?;
                 written = Instant::now();

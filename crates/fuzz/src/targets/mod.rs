@@ -2,6 +2,7 @@
 
 pub mod bodies;
 pub mod config;
+pub mod id_tokens;
 pub mod journal;
 pub mod plans;
 pub mod redis_answers;
@@ -30,11 +31,12 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "plans", run: plans::target },
     Target { name: "bodies", run: bodies::target },
     Target { name: "tokens", run: tokens::target },
     Target { name: "shop_tokens", run: shop_tokens::target },
+    Target { name: "id_tokens", run: id_tokens::target },
     Target { name: "signed", run: signed::target },
     Target { name: "webhooks", run: webhooks::target },
     Target { name: "journal", run: journal::target },

@@ -1,16 +1,23 @@
 //! `onrush serve`: the server, until it is told to stop.
 
+use onrush_base::auth::{hex, random};
 use onrush_base::config::Config;
+use onrush_base::spans::TARGET;
 use onrush_serve::{allow_open_files, files_wanted, shortage};
 use onrush_server::Server;
 use onrush_server::StartError;
 use onrush_terminal::exit::Exit;
 use onrush_terminal::process::{input_ended, interrupted, runtime};
 use onrush_terminal::show::{print_json, say};
+use onrush_traces::Traces;
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 pub(super) const PRECEDENCE: &str = "\
 Every setting can also stand in the file (TOML) and in a variable: ONRUSH_LISTEN, and with two \
@@ -85,14 +92,9 @@ enum Ended {
 
 /// Runs the server.
 pub(crate) fn run(args: &ServeArgs) -> Exit {
-    tracing_subscriber::fmt()
-        .with_max_level(args.log)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
     let done = configure(args).map_err(Ended::Usage).and_then(|config| {
         let runtime = runtime().map_err(Ended::CouldNotRun)?;
-        runtime.block_on(serve(args, config))
+        runtime.block_on(watched(args, config))
     });
     let (exit, why) = match done {
         Ok(()) => return Exit::Ok,
@@ -119,6 +121,30 @@ fn configure(args: &ServeArgs) -> Result<Config, String> {
     }
     config.accept_restored = args.accept_restored;
     Ok(config)
+}
+
+/// Serves, with a log and, if somebody collects them, traces.
+async fn watched(args: &ServeArgs, config: Config) -> Result<(), Ended> {
+    let (level, is_terminal) = (args.log, std::io::stderr().is_terminal());
+    let Some(telemetry) = &config.telemetry else {
+        tracing_subscriber::fmt()
+            .with_max_level(level)
+            .with_writer(std::io::stderr)
+            .with_ansi(is_terminal)
+            .init();
+        return serve(args, config).await;
+    };
+    let traces = Traces::start(telemetry, hex(&random::<16>())).map_err(Ended::Usage)?;
+    // Spans are for the collector: lines stay as they are.
+    let lines = filter_fn(move |of| *of.level() <= level && of.target() != TARGET);
+    let log = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(is_terminal)
+        .with_filter(lines.with_max_level_hint(level));
+    tracing_subscriber::registry().with(log).with(traces.layer()).init();
+    let served = serve(args, config).await;
+    traces.shutdown().await;
+    served
 }
 
 async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {

@@ -86,6 +86,19 @@ impl Served {
         Self::spawn(command, change)
     }
 
+    /// The same, with what it has to say in a file.
+    pub(crate) fn start_watched_with_log(
+        data: &Path,
+        log: &Path,
+        change: impl FnOnce(&mut Command),
+    ) -> Self {
+        let mut command = onrush();
+        command.args(["serve", "--json", "--log", "info", "--listen", "127.0.0.1:0"]);
+        command.args(["--operator-listen", "127.0.0.1:0", "--data"]).arg(data);
+        command.stderr(std::fs::File::create(log).expect("it can be made"));
+        Self::spawn(command, change)
+    }
+
     /// Starts one with an operator's listener that may have so many files open, and not one more:
     /// it lets in as many connections as that allows.
     pub(crate) fn start_with_files(data: &Path, files: u32) -> Self {

@@ -11,6 +11,7 @@ use super::{
     RefundStanding, Standing,
 };
 use axum::http::HeaderMap;
+use onrush_base::spans::TARGET;
 use onrush_core::Time;
 use onrush_core::money::Currency;
 use onrush_store::durations::{Counted, Durations};
@@ -19,6 +20,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
+use tracing::field::Empty;
+use tracing::{Instrument, Span, trace_span};
 
 /// After how long without a call a gateway that is well is asked how it is.
 const ASK_WELL: Duration = Duration::from_secs(60);
@@ -233,7 +236,7 @@ impl Health {
     }
 
     /// Writes down what came of a call, and says so once if the gateway's state is another now.
-    fn heard<T>(&self, answer: &Result<T, GatewayError>) {
+    fn heard<T>(&self, answer: &Result<T, GatewayError>) -> Option<FailureKind> {
         let outcome = match answer {
             Ok(_) => None,
             Err(GatewayError::Refused(why)) => Some((FailureKind::Refused, why)),
@@ -245,6 +248,7 @@ impl Health {
             }
         };
         self.note(outcome.map(|(kind, why)| (kind, why.as_str())));
+        outcome.map(|(kind, _)| kind)
     }
 
     fn note(&self, failure: Option<(FailureKind, &str)>) {
@@ -320,6 +324,18 @@ impl Drop for Watch<'_> {
     }
 }
 
+/// The span of a call. One whose asker lost patience ends without an outcome.
+fn call_span(gateway: &'static str, call: Call) -> Span {
+    trace_span!(
+        target: TARGET,
+        "gateway",
+        otel.name = call.word(),
+        otel.kind = "client",
+        onrush.gateway = gateway,
+        onrush.outcome = Empty,
+    )
+}
+
 /// A gateway that is watched.
 pub struct Watched {
     gateway: Arc<dyn Gateway>,
@@ -368,14 +384,17 @@ impl Watched {
     }
 
     fn watch<'a, T: Send + 'a>(&'a self, call: Call, answer: Answer<'a, T>) -> Answer<'a, T> {
-        Box::pin(async move {
+        let span = call_span(self.health.gateway, call);
+        let watched = async move {
             let begun = Instant::now();
             let mut watch = Watch { health: &self.health, call, begun, over: false };
             let answer = answer.await;
             watch.over = true;
-            self.health.heard(&answer);
+            let failed = self.health.heard(&answer);
+            Span::current().record("onrush.outcome", failed.map_or("done", FailureKind::word));
             answer
-        })
+        };
+        Box::pin(watched.instrument(span))
     }
 }
 

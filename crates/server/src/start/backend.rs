@@ -1,6 +1,7 @@
 //! What runs the rules and what remembers money, as configured: opened together, closed together.
 
 use super::start_error::StartError;
+use super::traced::Traced;
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::cluster_store::ClusterStore;
 use onrush_base::config::{Config, LedgerName};
@@ -69,6 +70,14 @@ impl Backend {
     /// # Errors
     /// Whatever stands in the way, as a sentence.
     pub(crate) async fn open(config: &Config, options: Options) -> Result<Self, StartError> {
+        let mut opened = Self::open_kind(config, options).await?;
+        if config.telemetry.is_some() {
+            opened.engine = Arc::new(Traced(opened.engine));
+        }
+        Ok(opened)
+    }
+
+    async fn open_kind(config: &Config, options: Options) -> Result<Self, StartError> {
         match (config.ledger, config.engine) {
             (LedgerName::Sqlite, _) => {
                 let before = look(config).await?;

@@ -14,6 +14,7 @@ mod outage;
 mod rebuild;
 mod repeats;
 mod sale;
+mod sentinel;
 mod stage;
 mod start;
 mod visitors;

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// The header that has the request's id, by which it is found among what was done.
-static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The longest path that is kept, in bytes.
 const MAX_PATH: usize = 500;
 /// How often old rows are forgotten.

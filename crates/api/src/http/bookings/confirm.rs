@@ -16,6 +16,7 @@ use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::response::Response;
+use onrush_base::spans;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal};
@@ -140,7 +141,7 @@ pub(in crate::http) async fn confirm_for(
         Ok(outcome?)
     };
     // A caller who hangs up must not stop it half-way.
-    match tokio::spawn(work).await {
+    match tokio::spawn(spans::carried(work)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Problem::new(Code::Internal, "the confirmation broke off; look again")),
     }

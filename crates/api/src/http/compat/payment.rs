@@ -14,6 +14,7 @@ use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use onrush_base::spans;
 use onrush_core::Refusal;
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::EventId;
@@ -81,7 +82,7 @@ pub async fn initiate(
     ledger.saga_record(&booking).await?;
     let wish = PaymentRequest { booking, event, user, buyer, on_decline: OnDecline::Release };
     // A visitor who hangs up must not stop half-way what they began.
-    match tokio::spawn(async move { sagas.start(wish).await }).await {
+    match tokio::spawn(spans::carried(async move { sagas.start(wish).await })).await {
         Ok(Ok(started)) => {
             let payment = started.payment;
             let client_secret = payment.client_secret.filter(|_| payment.url.is_none());

@@ -7,6 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use onrush_base::auth::unix_now_s;
+use onrush_base::spans;
 use onrush_saga::{NoticeError, Sagas};
 use serde_json::json;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ pub(crate) async fn take_in(
         .read_webhook(headers, body, unix_now_s())
         .map_err(|error| Problem::new(Code::WebhookNotGenuine, error.to_string()))?;
     // A gateway that hangs up must not stop half-way what its message began.
-    let taken = tokio::spawn(async move { sagas.notice(notice).await }).await;
+    let taken = tokio::spawn(spans::carried(async move { sagas.notice(notice).await })).await;
     match taken {
         Ok(Ok(())) => Ok(()),
         Ok(Err(NoticeError::Mismatch(why))) => Err(Problem::new(Code::WebhookMismatch, why)),

@@ -9,6 +9,7 @@ use crate::http::problem::{Code, Problem};
 use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::response::Response;
+use onrush_base::spans;
 use onrush_core::ids::BookingId;
 use onrush_ledger::Ledger;
 use onrush_saga::{Action, DriveError, Sagas};
@@ -92,7 +93,8 @@ async fn act(
 ) -> Result<Response, Problem> {
     let of = booking.clone();
     // An operator who hangs up must not stop half-way what they began.
-    let done = tokio::spawn(async move { sagas.act(&of, action, &operator.key.name).await }).await;
+    let act = async move { sagas.act(&of, action, &operator.key.name).await };
+    let done = tokio::spawn(spans::carried(act)).await;
     let record = match done {
         Ok(Ok(Some(record))) => Some(record),
         Ok(Ok(None)) => {

@@ -4,6 +4,7 @@
 use super::sheet::{Labels, Row, Sheet, alone};
 use crate::http::state::Groups;
 use onrush_base::metrics::{Metrics, PublisherFigures};
+use onrush_base::spans::COUNTS;
 use onrush_core::Time;
 use onrush_core::question::EventNow;
 use onrush_ledger::backlog::{Backlog, WaitingDeliveries};
@@ -32,6 +33,7 @@ pub(super) async fn render(groups: &Groups, traffic: &Traffic) -> String {
     engine(&mut sheet, groups);
     ledger(&mut sheet, groups).await;
     publishers(&mut sheet, groups).await;
+    spans(&mut sheet, groups);
     events(&mut sheet, groups).await;
     sheet.into_text()
 }
@@ -214,6 +216,14 @@ async fn publishers(sheet: &mut Sheet, groups: &Groups) {
     sheet.counter("publisher_messages", help, messages);
     let help = "Connections that broke or could not be made";
     sheet.counter("publisher_failures", help, failures);
+}
+
+/// What became of spans, if anybody collects them.
+fn spans(sheet: &mut Sheet, groups: &Groups) {
+    let counts = COUNTS.by_outcome().map(|(outcome, count)| (one("outcome", outcome), count));
+    let is_on = groups.callers.config.telemetry.is_some();
+    let help = "Spans of traces, by whether the collector has them";
+    sheet.counter("spans", help, if is_on { counts.into() } else { vec![] });
 }
 
 /// How each sale stands.
