@@ -14,7 +14,6 @@ mod outage;
 mod rebuild;
 mod repeats;
 mod sale;
-mod sentinel;
 mod stage;
 mod start;
 mod visitors;
