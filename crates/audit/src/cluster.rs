@@ -155,7 +155,7 @@ impl Books for SharedBooks {
 }
 
 fn entry(row: ArchivedRow) -> Result<FeedEntry, String> {
-    let ArchivedRow { number, event, seq: _, epoch: _, at, changes } = row;
+    let ArchivedRow { number, event, seq: _, epoch: _, at, changes, mark: _ } = row;
     let changes = serde_json::from_str(&changes)
         .map_err(|error| format!("decision {number} cannot be understood: {error}"))?;
     Ok(FeedEntry { seq: Seq(number), at, event, changes })

@@ -23,6 +23,28 @@ pub struct RowToArchive {
     pub at: Time,
     /// What changed, as JSON.
     pub changes: String,
+    /// A hash over it and the decisions before; `None` if it has none.
+    pub mark: Option<u64>,
+}
+
+/// What became of decisions that were to be archived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// They are in the archive.
+    Archived,
+    /// The archive has others under their numbers, or before them; nothing was written.
+    Diverged,
+}
+
+/// Where an event's history ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArchiveHead {
+    /// How often the event was rebuilt.
+    pub epoch: u64,
+    /// The event's own number of its last archived decision; 0 if there is none.
+    pub seq: u64,
+    /// That decision's mark.
+    pub mark: Option<u64>,
 }
 
 /// An archived decision.
@@ -40,22 +62,27 @@ pub struct ArchivedRow {
     pub at: Time,
     /// What changed, as JSON.
     pub changes: String,
+    /// Its mark, if it has one.
+    pub mark: Option<u64>,
 }
 
 /// Decisions of one event that are to be archived.
 pub(super) struct Append {
     pub(super) event: EventId,
     pub(super) epoch: u64,
+    /// The mark of the decision before the first.
+    pub(super) before: Option<u64>,
     pub(super) rows: Vec<RowToArchive>,
-    pub(super) slot: Slot<()>,
+    pub(super) slot: Slot<Appended>,
 }
 
-/// Where an event's history ends.
+/// An event as the batch has left it so far.
 #[derive(Clone, Copy, Default)]
 struct Head {
     epoch: u64,
     last_seq: u64,
     first_number: Option<i64>,
+    mark: Option<u64>,
 }
 
 /// Rows column by column.
@@ -67,6 +94,7 @@ struct NewRows<'a> {
     epochs: Vec<i64>,
     times: Vec<i64>,
     changes: Vec<&'a str>,
+    marks: Vec<Option<i64>>,
 }
 
 /// Locks the end of the archive until the transaction ends, so that numbers become visible in their
@@ -83,7 +111,7 @@ impl Job for Append {
         let mut heads = heads(db, jobs).await?;
         let mut new = NewRows::default();
         let mut number = last;
-        for Self { event, epoch, rows, slot } in jobs {
+        for Self { event, epoch, before, rows, slot } in jobs {
             let head = heads.entry(event.clone()).or_default();
             if *epoch < head.epoch {
                 slot.put(Err(LedgerError::Conflict));
@@ -100,14 +128,30 @@ impl Job for Append {
                     lose(db, event, first.seq).await?;
                     head.last_seq = first.seq.saturating_sub(1);
                 }
+                head.mark = None;
+            }
+            let known = rows.iter().rfind(|row| row.seq <= head.last_seq);
+            let (ours, theirs) = match known {
+                None => (head.mark, *before),
+                Some(row) if row.seq == head.last_seq => (head.mark, row.mark),
+                Some(row) => {
+                    std::mem::take(&mut new).write(db).await?;
+                    (mark_of(db, event, row.seq).await?, row.mark)
+                }
+            };
+            if head.last_seq > 0 && differ(ours, theirs) {
+                slot.put(Ok(Appended::Diverged));
+                continue;
             }
             for row in rows.iter().filter(|row| row.seq > head.last_seq) {
                 number += 1;
                 new.push(number, event.as_str(), *epoch, row);
                 head.first_number.get_or_insert(number);
             }
-            head.last_seq = rows.iter().map(|row| row.seq).fold(head.last_seq, u64::max);
-            slot.put(Ok(()));
+            if let Some(newest) = rows.last().filter(|newest| newest.seq > head.last_seq) {
+                (head.last_seq, head.mark) = (newest.seq, newest.mark);
+            }
+            slot.put(Ok(Appended::Archived));
         }
         new.write(db).await?;
         write_heads(db, &heads).await?;
@@ -133,19 +177,20 @@ impl<'a> NewRows<'a> {
         self.epochs.push(signed(epoch));
         self.times.push(row.at.0);
         self.changes.push(&row.changes);
+        self.marks.push(row.mark.map(signed));
     }
 
     async fn write(self, db: &Transaction<'_>) -> Result<(), Fault> {
-        let Self { numbers, events, seqs, epochs, times, changes } = self;
+        let Self { numbers, events, seqs, epochs, times, changes, marks } = self;
         if numbers.is_empty() {
             return Ok(());
         }
         execute(
             db,
-            "INSERT INTO feed (number, event, seq, epoch, at, changes) \
+            "INSERT INTO feed (number, event, seq, epoch, at, changes, mark) \
              SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], \
-             $5::bigint[], $6::text[])",
-            &[&numbers, &events, &seqs, &epochs, &times, &changes],
+             $5::bigint[], $6::text[], $7::bigint[])",
+            &[&numbers, &events, &seqs, &epochs, &times, &changes, &marks],
         )
         .await
         .map(drop)
@@ -158,9 +203,24 @@ async fn lose(db: &Transaction<'_>, event: &EventId, from: u64) -> Result<(), Fa
     execute(db, sql, &[&event.as_str(), &signed(from)]).await.map(drop)
 }
 
+/// Whether two decisions of the same number are of different histories, as far as is known.
+fn differ(one: Option<u64>, other: Option<u64>) -> bool {
+    matches!((one, other), (Some(one), Some(other)) if one != other)
+}
+
+async fn mark_of(db: &Transaction<'_>, event: &EventId, seq: u64) -> Result<Option<u64>, Fault> {
+    let sql = "SELECT mark FROM feed WHERE event = $1 AND seq = $2 AND NOT lost";
+    match first(db, sql, &[&event.as_str(), &signed(seq)]).await? {
+        Some(row) => Ok(row.try_get::<_, Option<i64>>(0)?.map(unsigned)),
+        None => Ok(None),
+    }
+}
+
 async fn heads(db: &Transaction<'_>, jobs: &[Append]) -> Result<BTreeMap<EventId, Head>, Fault> {
     let ids: Vec<&str> = jobs.iter().map(|job| job.event.as_str()).collect();
-    let sql = "SELECT event, epoch, last_seq, first_number FROM feed_events WHERE event = ANY ($1)";
+    let sql = "SELECT known.event, known.epoch, last_seq, first_number, mark FROM feed_events AS known \
+               LEFT JOIN feed ON feed.event = known.event AND seq = last_seq AND NOT lost \
+               WHERE known.event = ANY ($1)";
     let found = all(db, sql, &[&ids]).await?;
     found
         .iter()
@@ -169,6 +229,7 @@ async fn heads(db: &Transaction<'_>, jobs: &[Append]) -> Result<BTreeMap<EventId
                 epoch: unsigned(row.try_get(1)?),
                 last_seq: unsigned(row.try_get(2)?),
                 first_number: row.try_get(3)?,
+                mark: row.try_get::<_, Option<i64>>(4)?.map(unsigned),
             };
             Ok((parsed(row.try_get(0)?)?, head))
         })
@@ -203,6 +264,7 @@ fn read(row: &Row) -> Result<ArchivedRow, Fault> {
         epoch: unsigned(row.try_get(3)?),
         at: Time(row.try_get(4)?),
         changes: row.try_get(5)?,
+        mark: row.try_get::<_, Option<i64>>(6)?.map(unsigned),
     })
 }
 
@@ -215,7 +277,7 @@ impl Ask for ReadFeed {
     async fn run(&self, db: &mut Client) -> Result<Vec<ArchivedRow>, Fault> {
         let found = all(
             db,
-            "SELECT number, event, seq, epoch, at, changes FROM feed \
+            "SELECT number, event, seq, epoch, at, changes, mark FROM feed \
              WHERE number > $1 AND NOT lost ORDER BY number LIMIT $2",
             &[&signed(self.0), &limit(self.1)],
         )
@@ -233,7 +295,7 @@ impl Ask for ReadEvent {
     async fn run(&self, db: &mut Client) -> Result<Vec<ArchivedRow>, Fault> {
         let found = all(
             db,
-            "SELECT number, event, seq, epoch, at, changes FROM feed \
+            "SELECT number, event, seq, epoch, at, changes, mark FROM feed \
              WHERE event = $1 AND seq > $2 AND NOT lost ORDER BY seq LIMIT $3",
             &[&self.0.as_str(), &signed(self.1), &limit(self.2)],
         )
@@ -246,36 +308,48 @@ impl Ask for ReadEvent {
 pub(super) struct HeadOf(pub(super) EventId);
 
 impl Ask for HeadOf {
-    type Answer = (u64, u64);
+    type Answer = ArchiveHead;
 
-    async fn run(&self, db: &mut Client) -> Result<(u64, u64), Fault> {
-        let sql = "SELECT epoch, last_seq FROM feed_events WHERE event = $1";
-        match first(db, sql, &[&self.0.as_str()]).await? {
-            Some(row) => Ok((unsigned(row.try_get(0)?), unsigned(row.try_get(1)?))),
-            None => Ok((0, 0)),
-        }
+    async fn run(&self, db: &mut Client) -> Result<ArchiveHead, Fault> {
+        let sql = format!("SELECT {HEAD} FROM feed_events AS known WHERE known.event = $1");
+        let found = first(db, &sql, &[&self.0.as_str()]).await?;
+        found.as_ref().map_or_else(|| Ok(ArchiveHead::default()), head_of)
     }
+}
+
+/// What is told of `known`, a line of `feed_events`.
+const HEAD: &str = "known.epoch, known.last_seq, (SELECT mark FROM feed WHERE \
+                    feed.event = known.event AND feed.seq = known.last_seq AND NOT feed.lost)";
+
+fn head_of(row: &Row) -> Result<ArchiveHead, Fault> {
+    Ok(ArchiveHead {
+        epoch: unsigned(row.try_get(0)?),
+        seq: unsigned(row.try_get(1)?),
+        mark: row.try_get::<_, Option<i64>>(2)?.map(unsigned),
+    })
 }
 
 /// Begins another epoch of an event.
 pub(super) struct BeginEpoch(pub(super) EventId, pub(super) u64);
 
 impl Ask for BeginEpoch {
-    type Answer = (u64, u64);
+    type Answer = ArchiveHead;
 
-    async fn run(&self, db: &mut Client) -> Result<(u64, u64), Fault> {
+    async fn run(&self, db: &mut Client) -> Result<ArchiveHead, Fault> {
         let Self(event, epoch) = self;
         let db = db.transaction().await?;
         // Whatever is being appended is there by then, or is refused.
         lock_end(&db).await?;
-        let sql = "INSERT INTO feed_events AS known (event, epoch, last_seq) \
-                   SELECT $1, 1, 0 WHERE $2 = 0::bigint \
-                   OR EXISTS (SELECT 1 FROM feed_events WHERE event = $1) \
-                   ON CONFLICT (event) DO UPDATE SET epoch = known.epoch + 1 \
-                   WHERE known.epoch = $2 RETURNING epoch, last_seq";
-        let begun = first(&db, sql, &[&event.as_str(), &signed(*epoch)]).await?;
+        let sql = format!(
+            "INSERT INTO feed_events AS known (event, epoch, last_seq) \
+             SELECT $1, 1, 0 WHERE $2 = 0::bigint \
+             OR EXISTS (SELECT 1 FROM feed_events WHERE event = $1) \
+             ON CONFLICT (event) DO UPDATE SET epoch = known.epoch + 1 \
+             WHERE known.epoch = $2 RETURNING {HEAD}"
+        );
+        let begun = first(&db, &sql, &[&event.as_str(), &signed(*epoch)]).await?;
         let Some(row) = begun else { return Err(Fault::Conflict) };
-        let answer = (unsigned(row.try_get(0)?), unsigned(row.try_get(1)?));
+        let answer = head_of(&row)?;
         db.commit().await?;
         Ok(answer)
     }

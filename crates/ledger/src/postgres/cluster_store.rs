@@ -2,7 +2,8 @@
 
 use super::PgLedger;
 use super::archive::{
-    Append, ArchivedRow, BeginEpoch, Events, HeadOf, ReadEvent, ReadFeed, RowToArchive,
+    Append, Appended, ArchiveHead, ArchivedRow, BeginEpoch, Events, HeadOf, ReadEvent, ReadFeed,
+    RowToArchive,
 };
 use super::shared::{AllFlags, CursorOf, Flags, Lease, Release, SetCursor, SetFlag};
 use super::writer::{Lane, Slot};
@@ -13,7 +14,11 @@ use tokio::sync::watch;
 
 impl PgLedger {
     /// Archives decisions of one event, in order. Those with a number that is archived already are
-    /// passed over.
+    /// passed over; `before` is the mark of the decision before the first.
+    ///
+    /// [`Appended::Diverged`], and nothing is written, if the highest number that is given and
+    /// archived has two marks, or, where no number is, if `before` is not the mark of the last
+    /// archived decision. A mark that is not known fits any.
     ///
     /// Whoever reads by number sees no number appear below one that was visible already. Decisions
     /// of an epoch that the archive did not know of take the place of those with the same numbers
@@ -22,10 +27,16 @@ impl PgLedger {
     /// # Errors
     /// [`LedgerError::Conflict`](crate::LedgerError::Conflict) if the event's epoch in the archive
     /// is higher; nothing is written then.
-    pub fn append(&self, event: EventId, epoch: u64, rows: Vec<RowToArchive>) -> Pending<()> {
+    pub fn append(
+        &self,
+        event: EventId,
+        epoch: u64,
+        before: Option<u64>,
+        rows: Vec<RowToArchive>,
+    ) -> Pending<Appended> {
         let (slot, answer) = Slot::new();
         let until = self.until();
-        self.appends.put(Append { event, epoch, rows, slot }, Lane::Always, until);
+        self.appends.put(Append { event, epoch, before, rows, slot }, Lane::Always, until);
         self.answer(answer, until)
     }
 
@@ -44,17 +55,16 @@ impl PgLedger {
         self.read(ReadEvent(event, after, limit))
     }
 
-    /// An event's epoch and the own number of its last archived decision; zeros if nothing is archived.
-    pub fn head(&self, event: EventId) -> Pending<(u64, u64)> {
+    /// How far an event is archived; all zero if nothing is.
+    pub fn head(&self, event: EventId) -> Pending<ArchiveHead> {
         self.read(HeadOf(event))
     }
 
-    /// Begins another epoch of an event. Gives the new one and the own number of the last decision
-    /// that counts.
+    /// Begins another epoch of an event. Gives the new one and the last decision that counts.
     ///
     /// # Errors
     /// [`LedgerError::Conflict`](crate::LedgerError::Conflict) if the event's epoch is not `epoch` any more.
-    pub fn begin_epoch(&self, event: EventId, epoch: u64) -> Pending<(u64, u64)> {
+    pub fn begin_epoch(&self, event: EventId, epoch: u64) -> Pending<ArchiveHead> {
         self.write(BeginEpoch(event, epoch))
     }
 

@@ -46,7 +46,7 @@ mod way;
 mod writer;
 mod writes;
 
-pub use archive::{ArchivedRow, RowToArchive};
+pub use archive::{Appended, ArchiveHead, ArchivedRow, RowToArchive};
 pub use error::PgOpenError;
 pub use files::InventoryRow;
 pub use options::{PgOptions, Protection};

@@ -2,8 +2,10 @@
 
 use onrush_core::ids::EventId;
 use onrush_ledger::LedgerError;
-use onrush_ledger::postgres::{ArchivedRow, PgLedger, RowToArchive};
-use onrush_store::redis::{Archive, ArchiveError, ArchivePending, Archived, ToArchive};
+use onrush_ledger::postgres::{Appended, ArchiveHead, ArchivedRow, PgLedger, RowToArchive};
+use onrush_store::redis::{
+    Archive, ArchiveError, ArchivePending, Archived, Head, Mark, ToArchive, ToArchiveEntry,
+};
 use onrush_store::{FeedEntry, Seq};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -40,6 +42,10 @@ fn failed(error: LedgerError) -> ArchiveError {
     }
 }
 
+fn head(ArchiveHead { epoch, seq, mark }: ArchiveHead) -> Head {
+    Head { epoch, seq: Seq(seq), mark: mark.map(Mark) }
+}
+
 fn answer<T: Send + 'static, U: Send + 'static>(
     asked: onrush_ledger::Pending<T>,
     make: impl FnOnce(T) -> Result<U, ArchiveError> + Send + 'static,
@@ -49,26 +55,32 @@ fn answer<T: Send + 'static, U: Send + 'static>(
 
 fn parsed(rows: Vec<ArchivedRow>) -> Result<Vec<Archived>, ArchiveError> {
     let parse = |row: ArchivedRow| {
-        let ArchivedRow { number, event, seq, epoch: _, at, changes } = row;
+        let ArchivedRow { number, event, seq, epoch: _, at, changes, mark } = row;
         let changes = serde_json::from_str(&changes).map_err(|error| {
             let why = format!("decision {seq} of {event} cannot be understood: {error}");
             ArchiveError::Unavailable(why)
         })?;
-        Ok(Archived { number: Seq(number), entry: FeedEntry { seq: Seq(seq), at, event, changes } })
+        let entry = FeedEntry { seq: Seq(seq), at, event, changes };
+        Ok(Archived { number: Seq(number), entry, mark: mark.map(Mark) })
     };
     rows.into_iter().map(parse).collect()
 }
 
 impl Archive for PgArchive {
     fn append(&self, what: ToArchive) -> ArchivePending<()> {
-        let ToArchive { event, epoch, entries } = what;
-        let row = |entry: FeedEntry| RowToArchive {
+        let ToArchive { event, epoch, before, decisions } = what;
+        let row = |ToArchiveEntry { entry, mark }: ToArchiveEntry| RowToArchive {
             seq: entry.seq.0,
             at: entry.at,
             changes: serde_json::to_string(&entry.changes).expect("changes are plain data"),
+            mark: mark.map(|mark| mark.0),
         };
-        let rows = entries.into_iter().map(row).collect();
-        answer(self.ledger.append(event, epoch, rows), Ok)
+        let rows = decisions.into_iter().map(row).collect();
+        let appended = self.ledger.append(event, epoch, before.map(|mark| mark.0), rows);
+        answer(appended, |appended| match appended {
+            Appended::Archived => Ok(()),
+            Appended::Diverged => Err(ArchiveError::Diverged),
+        })
     }
 
     fn read(&self, after: Seq, limit: usize) -> ArchivePending<Vec<Archived>> {
@@ -84,12 +96,12 @@ impl Archive for PgArchive {
         answer(self.ledger.read_event(event, after.0, limit), parsed)
     }
 
-    fn head(&self, event: EventId) -> ArchivePending<(u64, Seq)> {
-        answer(self.ledger.head(event), |(epoch, seq)| Ok((epoch, Seq(seq))))
+    fn head(&self, event: EventId) -> ArchivePending<Head> {
+        answer(self.ledger.head(event), |found| Ok(head(found)))
     }
 
-    fn begin_epoch(&self, event: EventId, epoch: u64) -> ArchivePending<(u64, Seq)> {
-        answer(self.ledger.begin_epoch(event, epoch), |(epoch, seq)| Ok((epoch, Seq(seq))))
+    fn begin_epoch(&self, event: EventId, epoch: u64) -> ArchivePending<Head> {
+        answer(self.ledger.begin_epoch(event, epoch), |begun| Ok(head(begun)))
     }
 
     fn events(&self) -> ArchivePending<Vec<EventId>> {

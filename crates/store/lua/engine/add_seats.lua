@@ -25,7 +25,7 @@ local function seat_told(text)
 end
 
 local function bad(refusal)
-  return {'no', int(seq), int(now), refusal, M.epoch}
+  return {'no', int(seq), int(now), refusal, M.epoch, M.mark or ''}
 end
 
 local by_name, categories, count = {}, categories_get(), 0

@@ -9,7 +9,7 @@
 --#include change
 
 -- What stays in meta: the rest is the event's, or is counted no more.
-local KEPT = { seq = 1, at = 1, epoch = 1, phase = 1, clock = 1, alive_ms = 1 }
+local KEPT = { seq = 1, at = 1, epoch = 1, mark = 1, phase = 1, clock = 1, alive_ms = 1 }
 
 local out = open_once{}
 if out then return out end

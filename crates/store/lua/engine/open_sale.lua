@@ -34,7 +34,9 @@ if not M.seed_hash then
 end
 
 if seed == '' or seed_hash ~= M.seed_hash then return no('SEED_MISMATCH') end
-if bad_value ~= '' then return {'no', int(seq), int(now), bad_value, M.epoch} end
+if bad_value ~= '' then
+  return {'no', int(seq), int(now), bad_value, M.epoch, M.mark or ''}
+end
 if not M.entrants then
   if public_value then
     return no_why('OTHER_STEP_FIRST', 'close the prequeue before the public value becomes known')

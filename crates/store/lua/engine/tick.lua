@@ -35,7 +35,7 @@ if out then return out end
 counts.begin()
 local most = tonumber(A(1))
 local streams = {}
-for i = 6, #ARGV - 4 do
+for i = 6, #ARGV - OWN do
   streams[A(i)] = KEYS[FIRST_STREAM + i - 6]
 end
 

@@ -4,10 +4,10 @@
 -- Keys   those of the event, in the order of K (shared.lua) · from FIRST_STREAM on streams of users'
 --        places
 -- Args   1 the highest number of a decision of this event that the node knows · 2 the epoch that
---        number is of · 3 request id · 4 a refusal the node has found already, as JSON, or '' ·
---        5… the command's own, see A below
--- Reply  {'ok', seq, at, reply, epoch}     it is decided; reply is JSON
---        {'no', seq, at, refusal, epoch}   the rules say no; refusal is JSON
+--        number is of · 3 that decision's mark, or '' · 4 request id · 5 a refusal the node has
+--        found already, as JSON, or '' · 6… the command's own, see A below
+-- Reply  {'ok', seq, at, reply, epoch, mark, …}  it is decided; reply is JSON
+--        {'no', seq, at, refusal, epoch, mark}   the rules say no; refusal is JSON
 --        {'lost', seq, epoch}              Redis has lost decisions that the node knows of; nothing was done
 --        {'away', gap_ms, seq, epoch}      nobody ran the event for so long: run recover first,
 --                                          then ask again
@@ -34,13 +34,16 @@ local RECENT_MS = 60000
 local now, seq = 0, 0
 -- Named here so that the table need not grow field by field: this is read by every script.
 local M = {
-  seq = nil, at = nil, epoch = nil, phase = nil, opened = nil, closes_at = nil, clock = nil,
-  alive = nil, alive_ms = nil, units_free = nil, choosing = nil,
+  seq = nil, at = nil, epoch = nil, mark = nil, phase = nil, opened = nil, closes_at = nil,
+  clock = nil, alive = nil, alive_ms = nil, units_free = nil, choosing = nil,
 }
+
+-- Arguments before the command's own.
+local OWN = 5
 
 -- The command's own i-th argument.
 local function A(i)
-  return ARGV[4 + i]
+  return ARGV[OWN + i]
 end
 
 -- A free text as JSON. Ids need no escaping: '"' .. id .. '"' will do.
@@ -51,7 +54,7 @@ end
 -- A refusal: no('INSUFFICIENT_STOCK', '"pool":"ga","free":3').
 local function no(code, fields)
   local json = '{"code":"' .. code .. '"' .. (fields and ',' .. fields or '') .. '}'
-  return {'no', int(seq), int(now), json, M.epoch or '0'}
+  return {'no', int(seq), int(now), json, M.epoch or '0', M.mark or ''}
 end
 
 -- One with a sentence, and the field that it is about if that is one:
@@ -68,7 +71,7 @@ local function phase_at(at)
 end
 
 local BASE = {
-  'seq', 'at', 'epoch', 'phase', 'opened', 'closes_at', 'clock', 'alive', 'alive_ms',
+  'seq', 'at', 'epoch', 'mark', 'phase', 'opened', 'closes_at', 'clock', 'alive', 'alive_ms',
   'units_free', 'choosing',
 }
 
@@ -94,10 +97,14 @@ local function read_event(fields)
   local clock = tonumber(M.clock) or time_ms()
   now = math.max(tonumber(M.at) or clock, clock)
   local epoch, known_epoch = M.epoch or '0', ARGV[2]
-  local behind = epoch == known_epoch and seq < tonumber(ARGV[1])
-  if behind or (epoch ~= known_epoch and tonumber(epoch) < tonumber(known_epoch)) then
-    return {'lost', int(seq), epoch}
+  if epoch ~= known_epoch then
+    if tonumber(epoch) < tonumber(known_epoch) then return {'lost', int(seq), epoch} end
+    return nil
   end
+  local known = tonumber(ARGV[1])
+  -- Another mark under the same number: this Redis never had the decision that the node knows.
+  local is_other = seq == known and ARGV[3] ~= '' and M.mark and M.mark ~= ARGV[3]
+  if seq < known or is_other then return {'lost', int(seq), epoch} end
 end
 
 local function away()
@@ -115,8 +122,8 @@ end
 local remembers = false
 
 local function complaint()
-  if ARGV[4] ~= '' then
-    return {'no', int(seq), int(now), ARGV[4], M.epoch or '0'}
+  if ARGV[5] ~= '' then
+    return {'no', int(seq), int(now), ARGV[5], M.epoch or '0', M.mark or ''}
   end
 end
 
@@ -136,10 +143,10 @@ end
 -- What was answered to this very request before.
 local function remembered()
   for i = 0, 1 do
-    local packed = redis.call('HGET', K['recent' .. i], ARGV[3])
+    local packed = redis.call('HGET', K['recent' .. i], ARGV[4])
     if packed then
       local first_seq, at, json = string.match(packed, '^(%d+)|(%-?%d+)|(.*)$')
-      return {'ok', int(math.max(tonumber(first_seq), seq)), at, json, M.epoch}
+      return {'ok', int(math.max(tonumber(first_seq), seq)), at, json, M.epoch, M.mark or ''}
     end
   end
 end

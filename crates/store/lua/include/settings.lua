@@ -9,7 +9,7 @@
 
 local function settings_from(first)
   local settings = {json = A(first), fields = {}}
-  for i = first + 1, #ARGV - 4, 2 do
+  for i = first + 1, #ARGV - OWN, 2 do
     settings.fields[A(i)] = A(i + 1)
   end
   return settings

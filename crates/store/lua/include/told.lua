@@ -33,4 +33,6 @@ local function try(...)
   if is_late(...) then return {err = 'ERR the stream has a later entry'} end
   return {ok = tell(...)}
 end
-local redis = {call = tell, pcall = try, error_reply = REDIS.error_reply}
+local redis = {
+  call = tell, pcall = try, error_reply = REDIS.error_reply, sha1hex = REDIS.sha1hex,
+}

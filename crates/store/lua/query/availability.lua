@@ -30,7 +30,7 @@ if M.types then
   add_fields(types, 'types:c:', categories)
 end
 return {
-  'ok', int(seq), int(now), '', M.epoch or '0',
+  'ok', int(seq), int(now), '', M.epoch or '0', M.mark or '',
   pools, redis.call('HGETALL', K.blocked), categories, ladders, types,
   int(step_minor()),
 }

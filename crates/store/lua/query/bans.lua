@@ -7,4 +7,6 @@
 local out = open{}
 if out then return out end
 
-return {'ok', int(seq), int(now), '', M.epoch or '0', redis.call('HGETALL', K.bans)}
+return {
+  'ok', int(seq), int(now), '', M.epoch or '0', M.mark or '', redis.call('HGETALL', K.bans),
+}

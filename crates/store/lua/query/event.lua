@@ -17,7 +17,7 @@ for _, field in ipairs{'settings', 'taken', 'entrants', 'entrants_hash', 'seed',
   end
 end
 return {
-  'ok', int(seq), int(now), '', M.epoch or '0', meta,
+  'ok', int(seq), int(now), '', M.epoch or '0', M.mark or '', meta,
   redis.call('ZCARD', K.queue) + redis.call('ZCARD', K.parked), redis.call('HLEN', K.sessions),
   redis.call('HGETALL', K.pools), redis.call('HGETALL', K.categories),
   tonumber(M.choosing) or select(2, counts.anew()), counts.queued(),

@@ -8,6 +8,6 @@ local out = open{}
 if out then return out end
 
 return {
-  'ok', int(seq), int(now), '', M.epoch or '0',
+  'ok', int(seq), int(now), '', M.epoch or '0', M.mark or '',
   redis.call('HGETALL', K.seats), redis.call('HGETALL', K.categories),
 }

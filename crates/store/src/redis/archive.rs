@@ -5,6 +5,7 @@
 //!            (numbered per event)       (numbered over all) └─► rebuilding an event that lost its tail
 //! ```
 
+use super::head::{Head, Mark};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::ids::EventId;
 use std::fmt;
@@ -17,6 +18,9 @@ use tokio::sync::watch;
 pub enum ArchiveError {
     /// The event was rebuilt meanwhile: what the caller read from its stream counts no more.
     Superseded,
+    /// What the caller read from its stream does not go on from what is archived: Redis lost
+    /// decisions that the archive has, and made others under their numbers.
+    Diverged,
     /// It cannot be read or written now.
     Unavailable(String),
 }
@@ -25,6 +29,7 @@ impl fmt::Display for ArchiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Superseded => f.write_str("the event was rebuilt meanwhile"),
+            Self::Diverged => f.write_str("the archive has other decisions under these numbers"),
             Self::Unavailable(why) => write!(f, "the archive cannot be used: {why}"),
         }
     }
@@ -42,8 +47,19 @@ pub struct ToArchive {
     pub event: EventId,
     /// How often the event was rebuilt before these were decided.
     pub epoch: u64,
-    /// The decisions; each `seq` is the event's own number.
-    pub entries: Vec<FeedEntry>,
+    /// The mark of the decision before the first.
+    pub before: Option<Mark>,
+    /// The decisions.
+    pub decisions: Vec<ToArchiveEntry>,
+}
+
+/// One decision on its way into the archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToArchiveEntry {
+    /// The decision; its `seq` is the event's own number.
+    pub entry: FeedEntry,
+    /// Its mark.
+    pub mark: Option<Mark>,
 }
 
 /// One archived decision.
@@ -53,16 +69,24 @@ pub struct Archived {
     pub number: Seq,
     /// The decision; its `seq` is the event's own number.
     pub entry: FeedEntry,
+    /// Its mark; `None` if it was archived without one.
+    pub mark: Option<Mark>,
 }
 
 /// Where the feed is kept for good. Every write is durable before it is answered.
 pub trait Archive: Send + Sync + 'static {
-    /// Archives decisions. Those that are archived already (by the event's own number) are passed over.
+    /// Archives decisions. Those that are archived already are passed over.
+    ///
+    /// Which those are the event's own numbers say, and the marks whether they are the same: the
+    /// highest number that is here and there has to have one mark, and where they only meet, the
+    /// mark before the first has to be that of the last archived one. A mark that is not known
+    /// fits any.
     ///
     /// Whoever reads by number sees no number appear below one that was visible already.
     ///
     /// # Errors
-    /// [`ArchiveError::Superseded`] if the event's epoch in the archive is higher; nothing is written then.
+    /// [`ArchiveError::Superseded`] if the event's epoch in the archive is higher,
+    /// [`ArchiveError::Diverged`] if the marks do not fit; nothing is written then.
     fn append(&self, what: ToArchive) -> Pending<()>;
 
     /// Decisions of all events with a number above `after`, in order.
@@ -71,16 +95,16 @@ pub trait Archive: Send + Sync + 'static {
     /// Decisions of one event with an own number above `after`, in order.
     fn read_event(&self, event: EventId, after: Seq, limit: usize) -> Pending<Vec<Archived>>;
 
-    /// An event's epoch and the own number of its last archived decision; zeros if nothing is archived.
-    fn head(&self, event: EventId) -> Pending<(u64, Seq)>;
+    /// How far an event is archived; all zero if nothing is.
+    fn head(&self, event: EventId) -> Pending<Head>;
 
     /// Begins another epoch of an event that lost its tail: from then on what is left of the old
-    /// one is refused. Gives the new epoch and the own number of the last decision that counts.
+    /// one is refused. Gives the new epoch and the last decision that counts.
     ///
     /// # Errors
     /// [`ArchiveError::Superseded`] if the event's epoch is not `epoch` any more: somebody else has
     /// begun another one.
-    fn begin_epoch(&self, event: EventId, epoch: u64) -> Pending<(u64, Seq)>;
+    fn begin_epoch(&self, event: EventId, epoch: u64) -> Pending<Head>;
 
     /// All events with anything archived, in the order they were created.
     fn events(&self) -> Pending<Vec<EventId>>;

@@ -6,17 +6,22 @@
 //!           └─► the one with the lease reads the stream, archives, trims
 //! ```
 //!
+//! What Redis decided otherwise than the archive has it, under numbers that the archive knows, came
+//! from a replica that had not received everything when it became the master. It is not archived:
+//! the event gets another epoch, and is rebuilt from what the archive has.
+//!
 //! The lease only spares the work of doing the same twice: archiving is idempotent, and a node
 //! whose caller waits does not wait for another's lease. A task ends once nothing has happened for
 //! a while; whoever hears of the event next starts one, so that decisions of a node that died are
 //! archived by the others.
 
 use super::archive::{ArchiveError, ToArchive};
+use super::head::{Head, differ};
 use super::known::KnownEvent;
 use super::node::Node;
-use super::wire::Head;
+use super::stream::{self, Streamed};
 use crate::engine::{FeedEntry, Seq};
-use onrush_core::{Change, Time};
+use onrush_core::Change;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
@@ -44,21 +49,14 @@ const PATIENCE: Duration = Duration::from_millis(30);
 enum Obstacle {
     /// The event was, or is being, rebuilt: its stream does not count, or is not all there.
     Superseded,
+    /// The archive has other decisions than the stream: the event has to be rebuilt.
+    Diverged { epoch: u64 },
     /// Redis or the archive cannot be used now.
     Unavailable(String),
     /// A decision is missing between the archive and the stream.
     Gap { archived: Seq, found: Seq },
     /// What stands in the stream is not readable.
     Unreadable(String),
-}
-
-impl From<ArchiveError> for Obstacle {
-    fn from(error: ArchiveError) -> Self {
-        match error {
-            ArchiveError::Superseded => Self::Superseded,
-            ArchiveError::Unavailable(why) => Self::Unavailable(why),
-        }
-    }
 }
 
 /// Sees to it that the event's decisions are archived soon.
@@ -97,7 +95,7 @@ pub(super) async fn settle(
                     return;
                 }
                 if let Err(obstacle) = archiver.drain().await {
-                    archiver.report(&obstacle);
+                    archiver.meet(&obstacle).await;
                 }
             }
             if timeout(RETRY, known.wait_archived(head)).await.is_ok() {
@@ -105,8 +103,74 @@ pub(super) async fn settle(
             }
         }
     };
+    if timeout(limit, settled).await.is_err() {
+        return false;
+    }
+    match is_archived(node, known, head).await {
+        Ok(is_archived) => is_archived,
+        Err(error) => {
+            tracing::warn!(%error, event = %known.event, "the archive cannot be asked for a mark");
+            false
+        }
+    }
+}
+
+/// Whether an event that is archived as far as `head` is so with this very decision.
+async fn is_archived(
+    node: &Arc<Node>,
+    known: &Arc<KnownEvent>,
+    head: Head,
+) -> Result<bool, ArchiveError> {
     // In a later epoch nobody knows whether a decision of this one was archived before the event was rebuilt.
-    timeout(limit, settled).await.is_ok() && known.archived().epoch == head.epoch
+    if known.archived().epoch != head.epoch {
+        return Ok(false);
+    }
+    let mark = match known.archived_mark(head.seq) {
+        Some(mark) => mark,
+        None => {
+            let before = Seq(head.seq.0.saturating_sub(1));
+            let page = node.archive.read_event(known.event.clone(), before, 1).await?;
+            let found = page.first().filter(|archived| archived.entry.seq == head.seq);
+            let Some(found) = found else { return Ok(false) };
+            found.mark
+        }
+    };
+    let is_other = differ(mark, head.mark);
+    if is_other {
+        diverged(node, known, head.epoch).await;
+    }
+    Ok(!is_other)
+}
+
+/// Ends an epoch in which Redis and the archive have come to differ, and has the event rebuilt.
+async fn diverged(node: &Arc<Node>, known: &Arc<KnownEvent>, epoch: u64) {
+    let event = &known.event;
+    match node.archive.begin_epoch(event.clone(), epoch).await {
+        Ok(_) => tracing::error!(
+            %event,
+            "Redis goes on from an older state than the archive's, as after a failover to a replica \
+             that lagged behind: what it decided since is lost"
+        ),
+        // Somebody else has found it out.
+        Err(ArchiveError::Superseded) => {}
+        Err(error) => {
+            tracing::warn!(%event, %error, "the archive and Redis differ; tried again");
+            return;
+        }
+    }
+    look_up(node, known).await;
+    node.lost(known);
+}
+
+/// How far the archive has come, as it says itself.
+async fn look_up(node: &Node, known: &KnownEvent) {
+    match node.archive.head(known.event.clone()).await {
+        Ok(head) => {
+            known.saw_archived(head);
+            known.saw_marks([(head.seq, head.mark)]);
+        }
+        Err(error) => tracing::warn!(%error, "the archive cannot be asked how far it is"),
+    }
 }
 
 /// Archives one event.
@@ -147,13 +211,13 @@ impl Archiver {
                         Duration::from_millis(look_ms)
                     }
                     Err(obstacle) => {
-                        self.report(&obstacle);
+                        self.meet(&obstacle).await;
                         RETRY
                     }
                 }
             } else {
                 // Somebody else archives; how far they came is all there is to find out.
-                self.look_up().await;
+                look_up(&self.node, &self.known).await;
                 RETRY
             };
             if self.known.head() > self.known.archived() {
@@ -192,14 +256,16 @@ impl Archiver {
     async fn drain(&mut self) -> Result<usize, Obstacle> {
         let mut archived = 0;
         loop {
-            let mut entries = self.read().await?;
-            let read = entries.len();
             let expected = Seq(self.known.archived().seq.0 + 1);
+            let page = stream::read(&self.node.client, &self.known, expected, PAGE).await;
+            let page: Result<Vec<_>, _> = page.map_err(unavailable)?.into_iter().collect();
+            let mut entries = page.map_err(Obstacle::Unreadable)?;
+            let read = entries.len();
             if let Some(first) = entries.first()
                 && first.entry.seq != expected
             {
                 // Another node may have archived, and trimmed, in between.
-                self.look_up().await;
+                look_up(&self.node, &self.known).await;
                 let after = self.known.archived().seq;
                 entries.retain(|read| read.entry.seq > after);
                 if let Some(first) = entries.first()
@@ -215,75 +281,33 @@ impl Archiver {
             if last.epoch != epoch {
                 return Err(Obstacle::Superseded);
             }
-            let head = Head { epoch, seq: last.entry.seq };
+            let head = Head { epoch, seq: last.entry.seq, mark: last.mark };
             archived += entries.len();
+            let marks: Vec<_> = entries.iter().map(|read| (read.entry.seq, read.mark)).collect();
             let what = ToArchive {
                 event: self.known.event.clone(),
                 epoch,
-                entries: entries.into_iter().map(|read| read.entry).collect(),
+                before: first.before,
+                decisions: entries.into_iter().map(Streamed::to_archive).collect(),
             };
-            let mut entries = what.entries.iter();
-            let created = entries.find(|entry| entry.changes.iter().any(Change::creates_event));
+            let creates = |entry: &&FeedEntry| entry.changes.iter().any(Change::creates_event);
+            let created = what.decisions.iter().map(|decision| &decision.entry).find(creates);
             if let Some(created) = created {
                 self.node.list_event(&self.known.event, created.at).await.map_err(unavailable)?;
             }
             match self.node.archive.append(what).await {
                 Ok(()) => {}
-                Err(ArchiveError::Superseded) => {
-                    self.look_up().await;
-                    return Err(Obstacle::Superseded);
-                }
-                Err(error) => return Err(error.into()),
+                Err(ArchiveError::Superseded) => return Err(Obstacle::Superseded),
+                Err(ArchiveError::Diverged) => return Err(Obstacle::Diverged { epoch }),
+                Err(ArchiveError::Unavailable(why)) => return Err(Obstacle::Unavailable(why)),
             }
+            self.known.saw_marks(marks);
             self.known.saw_archived(head);
             self.trim(head.seq).await?;
             if read < PAGE {
                 return Ok(archived);
             }
         }
-    }
-
-    /// How far the archive has come, as it says itself.
-    async fn look_up(&self) {
-        match self.node.archive.head(self.known.event.clone()).await {
-            Ok(head) => self.known.saw_archived(Head::of(head)),
-            Err(error) => tracing::warn!(%error, "the archive cannot be asked how far it is"),
-        }
-    }
-
-    async fn read(&self) -> Result<Vec<Read>, Obstacle> {
-        let mut command = redis::cmd("XRANGE");
-        let after = self.known.archived().seq.0 + 1;
-        command.arg(self.known.keys.feed()).arg(format!("{after}-0")).arg("+");
-        command.arg("COUNT").arg(PAGE);
-        let answer = self.node.client.command(&command).await.map_err(unavailable)?;
-        let page: Vec<(String, Vec<String>)> = redis::from_redis_value(answer)
-            .map_err(|error| Obstacle::Unreadable(error.to_string()))?;
-        let entries =
-            page.iter().map(|(id, fields)| self.entry(id, fields).map_err(Obstacle::Unreadable));
-        entries.collect()
-    }
-
-    fn entry(&self, id: &str, fields: &[String]) -> Result<Read, String> {
-        let seq = id.split('-').next().and_then(|seq| seq.parse().ok());
-        let field = |name: &str| {
-            let found = fields.chunks_exact(2).find(|pair| pair[0] == name);
-            found.map(|pair| pair[1].as_str()).ok_or_else(|| format!("entry {id} has no {name}"))
-        };
-        let number = |text: &str| {
-            text.parse::<i64>().map_err(|_| format!("entry {id} has {text} for a number"))
-        };
-        let changes: Vec<Change> =
-            serde_json::from_str(field("c")?).map_err(|error| format!("entry {id}: {error}"))?;
-        Ok(Read {
-            epoch: u64::try_from(number(field("e")?)?).map_err(|_| format!("entry {id}: epoch"))?,
-            entry: FeedEntry {
-                seq: Seq(seq.ok_or_else(|| format!("entry {id} has no number"))?),
-                at: Time(number(field("at")?)?),
-                event: self.known.event.clone(),
-                changes,
-            },
-        })
     }
 
     async fn trim(&mut self, archived: Seq) -> Result<(), Obstacle> {
@@ -298,12 +322,15 @@ impl Archiver {
         Ok(())
     }
 
-    fn report(&self, obstacle: &Obstacle) {
+    /// Tells of an obstacle, and does what can be done about it.
+    async fn meet(&self, obstacle: &Obstacle) {
         let event = &self.known.event;
         match obstacle {
             Obstacle::Superseded => {
-                tracing::info!(%event, "the event's stream is of an older epoch")
+                tracing::info!(%event, "the event's stream is of an older epoch");
+                look_up(&self.node, &self.known).await;
             }
+            Obstacle::Diverged { epoch } => diverged(&self.node, &self.known, *epoch).await,
             Obstacle::Unavailable(why) => tracing::warn!(%event, why, "the feed is archived later"),
             Obstacle::Gap { archived: Seq(archived), found: Seq(found) } => {
                 tracing::error!(%event, archived, found, "decisions are missing in the stream");
@@ -313,12 +340,6 @@ impl Archiver {
             }
         }
     }
-}
-
-/// A decision in the stream.
-struct Read {
-    epoch: u64,
-    entry: FeedEntry,
 }
 
 fn unavailable(error: super::client::ClientError) -> Obstacle {

@@ -2,12 +2,12 @@
 
 use super::RedisEngine;
 use super::client::ClientError;
+use super::head::Head;
 use super::keys::EventKeys;
 use super::layout::Layout;
 use super::node::Node;
 use super::rebuild::{guarded, replay_page};
 use super::rows::SeatSpecs;
-use super::wire::Head;
 use crate::engine::{Failure, FeedEntry, Seq};
 use onrush_core::Event;
 use onrush_core::ids::EventId;
@@ -97,8 +97,9 @@ impl EventAudit<'_> {
             let head = layout.as_ref().and_then(Layout::head);
             let archived = self.node.archive.head(self.event.clone()).await.map_err(unreadable)?;
             if let (Some(layout), Some(head)) = (layout, head)
-                && Head::of(archived) >= head
-                && archived.0 == head.epoch
+                && archived >= head
+                && archived.epoch == head.epoch
+                && !archived.contradicts(&head)
             {
                 return Ok(Some((layout, head)));
             }

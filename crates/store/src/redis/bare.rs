@@ -16,8 +16,8 @@ pub struct BareHold {
 impl BareHold {
     /// The script for holds of this event.
     ///
-    /// Its arguments are `0 0 <request id, 32 digits> '' <booking> <user> {"pools":{"<pool>":<n>}}
-    /// <pool> <n>`.
+    /// Its arguments are `0 0 '' <request id, 32 digits> '' <booking> <user>
+    /// {"pools":{"<pool>":<n>}} <pool> <n>`.
     #[must_use]
     pub fn new(event: &EventId) -> Self {
         let keys = EventKeys::new(event).all().map(str::to_owned).collect();

@@ -1,13 +1,16 @@
 //! What this node knows of each event: its keys, how far it has come, and how far it is archived.
 
 use super::archive::{Archive, ArchiveError};
+use super::head::{Head, Mark};
 use super::keys::EventKeys;
-use super::wire::Head;
 use crate::engine::Seq;
 use onrush_core::ids::EventId;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
+
+/// Marks that are kept of each event, so that whoever waits for the archive finds theirs.
+const MARKS: usize = 2_048;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -21,6 +24,8 @@ pub(super) struct KnownEvent {
     head: Mutex<Head>,
     /// The last decision in the archive.
     archived: watch::Sender<Head>,
+    /// The marks of the decisions that were archived latest, as far as this node has seen them there.
+    marks: Mutex<VecDeque<(Seq, Option<Mark>)>>,
     /// Whether a task archives its decisions, or rebuilds it.
     pub(super) tasks: Mutex<Tasks>,
     /// Wakes the task that archives.
@@ -45,6 +50,7 @@ impl KnownEvent {
             event,
             head: Mutex::new(archived),
             archived: watch::Sender::new(archived),
+            marks: Mutex::default(),
             tasks: Mutex::default(),
             decided: Notify::new(),
             turn: tokio::sync::Mutex::default(),
@@ -60,7 +66,7 @@ impl KnownEvent {
     pub(super) fn saw(&self, head: Head) -> bool {
         let mut known = lock(&self.head);
         let is_news = head > *known;
-        if is_news {
+        if is_news || (head == *known && known.mark.is_none()) {
             *known = head;
         }
         is_news
@@ -70,6 +76,7 @@ impl KnownEvent {
     pub(super) fn forget(&self) {
         *lock(&self.head) = Head::default();
         self.archived.send_replace(Head::default());
+        lock(&self.marks).clear();
     }
 
     pub(super) fn archived(&self) -> Head {
@@ -86,6 +93,25 @@ impl KnownEvent {
             is_news
         });
         self.saw(head);
+    }
+
+    /// Takes note of marks that the archive has, in order.
+    pub(super) fn saw_marks(&self, of: impl IntoIterator<Item = (Seq, Option<Mark>)>) {
+        let mut marks = lock(&self.marks);
+        for (seq, mark) in of {
+            while marks.back().is_some_and(|(known, _)| *known >= seq) {
+                marks.pop_back();
+            }
+            marks.push_back((seq, mark));
+        }
+        let too_many = marks.len().saturating_sub(MARKS);
+        marks.drain(..too_many);
+    }
+
+    /// The mark that the archive has at this number, if this node has seen it there.
+    pub(super) fn archived_mark(&self, seq: Seq) -> Option<Option<Mark>> {
+        let marks = lock(&self.marks);
+        marks.binary_search_by_key(&seq, |(seq, _)| *seq).ok().map(|at| marks[at].1)
     }
 
     /// Waits until the event is archived as far as `head`.
@@ -117,8 +143,8 @@ impl Known {
         if let Some(known) = lock(&self.events).get(event) {
             return Ok(Arc::clone(known));
         }
-        let (epoch, seq) = archive.head(event.clone()).await?;
-        let found = KnownEvent::new(event.clone(), Head { epoch, seq });
+        let archived = archive.head(event.clone()).await?;
+        let found = KnownEvent::new(event.clone(), archived);
         if found.head() == Head::default() {
             // Anybody can ask for events that do not exist: they are not kept.
             return Ok(Arc::new(found));
@@ -144,12 +170,5 @@ impl Known {
     /// All of them.
     pub(super) fn all(&self) -> Vec<Arc<KnownEvent>> {
         lock(&self.events).values().cloned().collect()
-    }
-}
-
-impl Head {
-    /// An event's archived head.
-    pub(super) fn of((epoch, seq): (u64, Seq)) -> Self {
-        Self { epoch, seq }
     }
 }

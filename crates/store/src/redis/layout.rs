@@ -3,6 +3,7 @@
 //! The scripts' includes say what each text means; here is the same from the other side.
 
 use super::counts::Counts;
+use super::head::Head;
 use super::holdings::{Holdings, count_payers};
 use super::keys::{self, EventKeys};
 use super::ladders;
@@ -10,7 +11,7 @@ use super::records::{BanText, CategoryText, ChannelText, ClaimText, HoldText, Po
 use super::records::{SeatText, SessionText, UserText};
 use super::segments::SegmentTexts;
 use super::types;
-use super::wire::{Head, settings_fields};
+use super::wire::settings_fields;
 use onrush_core::channels::ChannelView;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{EventId, UserId};
@@ -553,6 +554,9 @@ impl Layout {
             command.extend([field.clone(), text.clone()]);
         }
         let seq = head.seq.0.to_string();
+        if let Some(mark) = head.mark {
+            command.extend(words(&["mark", &mark.to_string()]));
+        }
         if self.is_archived() {
             command.extend(words(&["seq", &seq, "epoch", &head.epoch.to_string()]));
             return command;

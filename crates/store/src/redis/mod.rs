@@ -25,6 +25,7 @@ mod draw;
 mod feed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod head;
 mod holdings;
 mod keys;
 pub mod kit;
@@ -48,6 +49,7 @@ mod segments;
 #[cfg(test)]
 mod shared;
 mod start;
+mod stream;
 mod ticker;
 mod transactions;
 mod types;
@@ -55,9 +57,12 @@ mod waits;
 mod wakes;
 mod wire;
 
-pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
+pub use archive::{
+    Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive, ToArchiveEntry,
+};
 pub use audit::AuditReport;
 pub use bare::BareHold;
+pub use head::{Head, Mark, differ};
 pub use options::Options;
 #[cfg(feature = "testing")]
 pub use probe::Probe;
@@ -76,7 +81,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use transactions::Transactions;
-use wire::{Head, Outcome};
+use wire::Outcome;
 
 /// The engine on Redis. Dropping it ends this node's tasks; the events live on.
 pub struct RedisEngine {

@@ -3,13 +3,14 @@
 use super::archive::Archive;
 use super::archiver;
 use super::client::{Client, ClientError};
+use super::head::Head;
 use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
 use super::options::Options;
 use super::transactions::Transactions;
 use super::waits::Waits;
 use super::wakes::Wakes;
-use super::wire::{self, Call, Head, Outcome};
+use super::wire::{self, Call, Outcome};
 use super::{points, query, rebuild, refusal};
 use crate::durations::Durations;
 use crate::engine::Failure;
@@ -202,7 +203,8 @@ impl Node {
         let head = known.head();
         let (seq, epoch) = (head.seq.0.to_string(), head.epoch.to_string());
         let complaint = call.complaint.as_ref().map(refusal::write).unwrap_or_default();
-        let begin = [seq.as_str(), &epoch, request, &complaint];
+        let mark = head.mark_text();
+        let begin = [seq.as_str(), &epoch, &mark, request, &complaint];
         let keys: Vec<&str> =
             known.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
         let args: Vec<&str> =

@@ -1,10 +1,11 @@
 //! A look into Redis behind the engine's back, for tests only.
 
 use super::client::{Client, ClientError, Servers};
+use super::head::Head;
 use super::keys::{self, EventKeys};
 use super::layout::Layout;
 use super::rows::SeatSpecs;
-use super::wire::{Call, Head, ListOfEntrants, Outcome, call, outcome};
+use super::wire::{Call, ListOfEntrants, Outcome, call, outcome};
 use super::{refusal, wire};
 use crate::engine::Seq;
 use onrush_core::ids::EventId;
@@ -101,7 +102,8 @@ impl Probe {
     async fn call(&mut self, call: &Call, request: &str) -> Result<Outcome, String> {
         let complaint = call.complaint.as_ref().map(refusal::write).unwrap_or_default();
         let (seq, epoch) = (self.head.seq.0.to_string(), self.head.epoch.to_string());
-        let begin = [seq.as_str(), &epoch, request, &complaint];
+        let mark = self.head.mark_text();
+        let begin = [seq.as_str(), &epoch, &mark, request, &complaint];
         let args: Vec<&str> =
             begin.into_iter().chain(call.args.iter().map(String::as_str)).collect();
         let keys: Vec<&str> = self.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
@@ -199,7 +201,7 @@ impl Probe {
         }
         pipe.add_command(unlink);
         let layout = Layout::of(event);
-        let head = Head { epoch: self.head.epoch + 1, seq: self.head.seq };
+        let head = Head { epoch: self.head.epoch + 1, ..self.head };
         for command in layout.commands(&self.event, &self.keys) {
             pipe.add_command(of_words(&command));
         }

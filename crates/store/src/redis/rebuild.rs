@@ -13,13 +13,14 @@
 
 use super::archive::{ArchiveError, ToArchive};
 use super::client::ClientError;
+use super::head::Head;
 use super::known::KnownEvent;
 use super::layout::{Layout, Words};
 use super::node::Node;
-use super::wire::{Head, read_json};
+use super::stream::{self, Streamed};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::ids::EventId;
-use onrush_core::{Change, Event, Time};
+use onrush_core::{Event, Time};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -63,7 +64,9 @@ impl From<ArchiveError> for Obstacle {
     fn from(error: ArchiveError) -> Self {
         match error {
             ArchiveError::Superseded => Self::Elsewhere,
-            ArchiveError::Unavailable(_) => Self::Unavailable(error.to_string()),
+            ArchiveError::Diverged | ArchiveError::Unavailable(_) => {
+                Self::Unavailable(error.to_string())
+            }
         }
     }
 }
@@ -144,14 +147,17 @@ impl Rebuilder<'_> {
     /// How far the event is, if another node has rebuilt it.
     async fn rebuilt_elsewhere(&self) -> Result<Option<Head>, Obstacle> {
         let mut command = redis::cmd("HMGET");
-        command.arg(self.known.keys.meta()).arg("epoch").arg("seq");
+        command.arg(self.known.keys.meta()).arg("epoch").arg("seq").arg("mark");
         let answer = self.node.client.command(&command).await?;
         let found: Vec<Option<String>> = redis::from_redis_value(answer)
             .map_err(|error| Obstacle::Unavailable(error.to_string()))?;
-        let number = |nth: usize| found.get(nth)?.as_deref()?.parse::<u64>().ok();
+        let text = |nth: usize| found.get(nth)?.as_deref();
+        let number = |nth: usize| text(nth)?.parse::<u64>().ok();
         let (Some(epoch), Some(seq)) = (number(0), number(1)) else { return Ok(None) };
-        let head = Head { epoch, seq: Seq(seq) };
-        if head >= self.known.head() {
+        let mark = text(2).and_then(|mark| mark.parse().ok());
+        let head = Head { epoch, seq: Seq(seq), mark };
+        let known = self.known.head();
+        if head >= known && !head.contradicts(&known) {
             self.known.saw(head);
             return Ok(Some(head));
         }
@@ -159,7 +165,7 @@ impl Rebuilder<'_> {
     }
 
     async fn run_with_lease(&mut self) -> Result<Head, Obstacle> {
-        let archived = Head::of(self.node.archive.head(self.event().clone()).await?);
+        let archived = self.node.archive.head(self.event().clone()).await?;
         let wanted = self.known.head().max(archived);
         match self.shut(wanted).await? {
             Shut::Now => {}
@@ -169,18 +175,16 @@ impl Rebuilder<'_> {
             }
         }
         self.archive_rest(archived).await?;
-        let (_, last) = self.node.archive.head(self.event().clone()).await?;
-        if last == Seq::default() {
+        let last = self.node.archive.head(self.event().clone()).await?;
+        if last.seq == Seq::default() {
             // Not even its creation was archived: it is as if it had never been.
             let mut gone = redis::cmd("DEL");
             self.node.client.command(gone.arg(self.known.keys.meta())).await?;
             self.known.forget();
             return Ok(Head::default());
         }
-        let (epoch, last) =
-            self.node.archive.begin_epoch(self.event().clone(), archived.epoch).await?;
-        let head = Head { epoch, seq: last };
-        let (event, at) = self.replay(last).await?;
+        let head = self.node.archive.begin_epoch(self.event().clone(), archived.epoch).await?;
+        let (event, at) = self.replay(head.seq).await?;
         self.write(&event, head, at).await?;
         self.node.list_event(self.event(), at).await?;
         self.known.saw_archived(head);
@@ -202,13 +206,16 @@ impl Rebuilder<'_> {
         let mut command = redis::cmd("EVAL");
         let keys = &self.known.keys;
         command.arg(SHUT).arg(3).arg(keys.meta()).arg(keys.seats()).arg(keys.segments());
-        command.arg(wanted.epoch).arg(wanted.seq.0);
+        command.arg(wanted.epoch).arg(wanted.seq.0).arg(wanted.mark_text());
         let answer = self.node.client.command(&command).await?;
         let answer: Vec<String> = redis::from_redis_value(answer)
             .map_err(|error| Obstacle::Unavailable(error.to_string()))?;
         let number = |nth: usize| answer.get(nth).and_then(|text| text.parse::<u64>().ok());
         match (number(1), number(2)) {
-            (Some(epoch), Some(seq)) => Ok(Shut::Fine(Head { epoch, seq: Seq(seq) })),
+            (Some(epoch), Some(seq)) => {
+                let mark = answer.get(3).and_then(|mark| mark.parse().ok());
+                Ok(Shut::Fine(Head { epoch, seq: Seq(seq), mark }))
+            }
             _ => Ok(Shut::Now),
         }
     }
@@ -216,28 +223,42 @@ impl Rebuilder<'_> {
     /// Archives decisions that Redis still has and the archive has not: some were answered.
     ///
     /// Only if the stream goes on exactly where the archive ends: after a loss nodes may have
-    /// decided otherwise under numbers that the archive knows.
+    /// decided otherwise under numbers that the archive knows. Decisions without marks are
+    /// compared as they are.
     async fn archive_rest(&mut self, archived: Head) -> Result<(), Obstacle> {
         let mut after = archived.seq;
-        if after > Seq::default() {
-            let last = self.archived_after(Seq(after.0 - 1), 1).await?;
-            let (_, rest) = self.stream_from(after, 1).await?;
-            if last.is_empty() || last != rest {
-                return Ok(());
-            }
+        if after > Seq::default() && !self.goes_on_from(archived).await? {
+            return Ok(());
         }
         loop {
-            let (epoch, entries) = self.stream_from(Seq(after.0 + 1), PAGE).await?;
-            let goes_on = (after.0 + 1..).zip(&entries).all(|(seq, entry)| entry.seq.0 == seq);
-            let Some(newest) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
+            let page = self.stream_from(Seq(after.0 + 1), PAGE).await?;
+            let (Some(first), Some(last)) = (page.first(), page.last()) else { return Ok(()) };
+            let (epoch, before) = (first.epoch, first.before);
+            let goes_on = (after.0 + 1..).zip(&page).all(|(seq, read)| read.entry.seq.0 == seq);
             if !goes_on || epoch != archived.epoch {
                 return Ok(());
             }
-            after = newest;
-            let event = self.event().clone();
-            self.node.archive.append(ToArchive { event, epoch, entries }).await?;
+            after = last.entry.seq;
+            let decisions = page.into_iter().map(Streamed::to_archive).collect();
+            let what = ToArchive { event: self.event().clone(), epoch, before, decisions };
+            match self.node.archive.append(what).await {
+                Err(ArchiveError::Diverged) => return Ok(()),
+                other => other?,
+            }
             self.renew().await?;
         }
+    }
+
+    /// Whether the stream's next decision followed the archive's last one.
+    async fn goes_on_from(&self, archived: Head) -> Result<bool, Obstacle> {
+        let next = self.stream_from(Seq(archived.seq.0 + 1), 1).await?;
+        let before = next.first().and_then(|next| next.before);
+        if let (Some(before), Some(mark)) = (before, archived.mark) {
+            return Ok(before == mark);
+        }
+        let ours = self.stream_from(archived.seq, 1).await?;
+        let last = self.archived_after(Seq(archived.seq.0 - 1), 1).await?;
+        Ok(last.first().is_some_and(|last| ours.first().is_some_and(|ours| ours.entry == *last)))
     }
 
     async fn archived_after(&self, after: Seq, limit: usize) -> Result<Vec<FeedEntry>, Obstacle> {
@@ -245,44 +266,12 @@ impl Rebuilder<'_> {
         Ok(page.into_iter().map(|archived| archived.entry).collect())
     }
 
-    /// Decisions in the stream from this one on, and the epoch that all of them are of.
-    async fn stream_from(
-        &self,
-        from: Seq,
-        limit: usize,
-    ) -> Result<(u64, Vec<FeedEntry>), Obstacle> {
-        let mut command = redis::cmd("XRANGE");
-        command.arg(self.known.keys.feed()).arg(format!("{}-0", from.0)).arg("+");
-        command.arg("COUNT").arg(limit);
-        let answer = self.node.client.command(&command).await?;
-        let page: Vec<(String, Vec<String>)> = redis::from_redis_value(answer)
-            .map_err(|error| Obstacle::Unavailable(error.to_string()))?;
+    /// Decisions in the stream from this one on, as far as they can be read and are of one epoch.
+    async fn stream_from(&self, from: Seq, limit: usize) -> Result<Vec<Streamed>, Obstacle> {
+        let page = stream::read(&self.node.client, self.known, from, limit).await?;
         let mut epoch = None;
-        let mut entries = Vec::new();
-        for (id, fields) in &page {
-            let field = |name: &str| {
-                fields.chunks_exact(2).find(|pair| pair[0] == name).map(|pair| pair[1].as_str())
-            };
-            let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
-            let of = number(field("e"));
-            let (Some(seq), Some(at), Some(changes)) = (
-                number(id.split('-').next()),
-                field("at").and_then(|at| at.parse().ok()),
-                field("c").and_then(|json| read_json::<Vec<Change>>(json).ok()),
-            ) else {
-                break;
-            };
-            if of.is_none() || *epoch.get_or_insert(of) != of {
-                break;
-            }
-            entries.push(FeedEntry {
-                seq: Seq(seq),
-                at: Time(at),
-                event: self.event().clone(),
-                changes,
-            });
-        }
-        Ok((epoch.flatten().unwrap_or_default(), entries))
+        let readable = page.into_iter().map_while(Result::ok);
+        Ok(readable.take_while(|read| *epoch.get_or_insert(read.epoch) == read.epoch).collect())
     }
 
     /// The state that the archive's decisions add up to, and the time of the last one.

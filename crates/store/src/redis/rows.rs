@@ -1,12 +1,12 @@
 //! From what is in Redis back to the rows of a snapshot, and where the two differ.
 
 use super::counts::Counts;
+use super::head::Head;
 use super::ladders::{self, More};
 use super::layout::{Layout, Texts};
 use super::records::{AccessText, SeatText, SegmentText, SessionText, UserText};
 use super::records::{BanText, CategoryText, ChannelText, ClaimText, HoldText, PoolText};
 use super::types;
-use super::wire::Head;
 use crate::engine::Seq;
 use onrush_core::Time;
 use onrush_core::channels::{ChannelView, Released};
@@ -120,7 +120,8 @@ impl Layout {
     /// How far the event has come.
     pub(super) fn head(&self) -> Option<Head> {
         let number = |field: &str| self.meta.get(field)?.parse().ok();
-        Some(Head { epoch: number("epoch")?, seq: Seq(number("seq")?) })
+        let mark = self.meta.get("mark").and_then(|mark| mark.parse().ok());
+        Some(Head { epoch: number("epoch")?, seq: Seq(number("seq")?), mark })
     }
 
     fn meta(&self, field: &str) -> Result<&str, String> {

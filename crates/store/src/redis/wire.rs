@@ -1,5 +1,6 @@
 //! Commands as scripts are given them, and what scripts answer.
 
+use super::head::Head;
 use super::ladders;
 use super::refusal;
 use super::scripts::{self, Script};
@@ -72,15 +73,6 @@ pub(super) enum Outcome {
     Stale,
     /// Something else goes first; nothing changed.
     Busy { retry_after_ms: u32 },
-}
-
-/// How far an event has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Head {
-    /// How often it was rebuilt.
-    pub(super) epoch: u64,
-    /// Its last decision.
-    pub(super) seq: Seq,
 }
 
 /// The list of entrants as the node found it.
@@ -540,7 +532,8 @@ pub(super) fn outcome(answer: Value) -> Result<Outcome, String> {
     match status.as_str() {
         "ok" | "no" => {
             let (seq, at, body) = (parts.number()?, Time(parts.number()?), parts.text()?);
-            let head = Head { epoch: parts.number()?, seq: Seq(seq) };
+            let epoch = parts.number()?;
+            let head = Head { epoch, seq: Seq(seq), mark: parts.text()?.parse().ok() };
             if status == "no" {
                 return Ok(Outcome::No { head, at, refusal: refusal::read(&body)? });
             }

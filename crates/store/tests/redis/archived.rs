@@ -59,7 +59,7 @@ async fn one_small_hash_is_left_of_an_archived_event() {
     })
     .await;
     let fields = probe.raw(&["HLEN", &meta]).await.expect("Redis answers");
-    assert_eq!(fields, redis::Value::Int(4), "seq, at, epoch, phase");
+    assert_eq!(fields, redis::Value::Int(5), "seq, at, mark, epoch, phase");
     let refused =
         engine.execute(event.clone(), Command::CreateEvent { settings: Box::new(settings()) });
     let refused = refused.await;

@@ -6,6 +6,7 @@ mod audit;
 mod cluster;
 mod counts;
 mod encrypted;
+mod failover;
 mod flags;
 mod loss;
 mod money;

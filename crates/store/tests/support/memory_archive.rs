@@ -1,7 +1,9 @@
 //! An archive in memory, with the promises of a real one, and a switch that makes it unavailable.
 
 use onrush_core::ids::EventId;
-use onrush_store::redis::{Archive, ArchiveError, ArchivePending, Archived, ToArchive};
+use onrush_store::redis::{
+    Archive, ArchiveError, ArchivePending, Archived, Head, Mark, ToArchive, differ,
+};
 use onrush_store::{FeedEntry, Seq};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,9 +13,9 @@ use tokio::sync::watch;
 #[derive(Default)]
 struct State {
     /// Decisions of all events; the first one has number 1.
-    entries: Vec<FeedEntry>,
-    /// Each event's epoch and its last own number, in the order they were created.
-    heads: Vec<(EventId, u64, Seq)>,
+    entries: Vec<(FeedEntry, Option<Mark>)>,
+    /// How far each event has come, in the order they were created.
+    heads: Vec<(EventId, Head)>,
     /// Each lease's holder, fencing number and end.
     leases: HashMap<String, (u64, u64, Instant)>,
     away: bool,
@@ -54,7 +56,8 @@ impl MemoryArchive {
     /// The event's decisions.
     pub(crate) fn of_event(&self, event: &EventId) -> Vec<FeedEntry> {
         let state = self.state();
-        state.entries.iter().filter(|entry| entry.event == *event).cloned().collect()
+        let of_event = |entry: &&FeedEntry| entry.event == *event;
+        state.entries.iter().map(|(entry, _)| entry).filter(of_event).cloned().collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -68,34 +71,54 @@ impl MemoryArchive {
 }
 
 impl State {
-    fn head_mut(&mut self, event: &EventId) -> &mut (EventId, u64, Seq) {
-        let known = self.heads.iter().position(|(id, ..)| id == event);
+    fn head_mut(&mut self, event: &EventId) -> &mut Head {
+        let known = self.heads.iter().position(|(id, _)| id == event);
         let index = known.unwrap_or_else(|| {
-            self.heads.push((event.clone(), 0, Seq::default()));
+            self.heads.push((event.clone(), Head::default()));
             self.heads.len() - 1
         });
-        &mut self.heads[index]
+        &mut self.heads[index].1
+    }
+
+    fn mark_of(&self, event: &EventId, seq: Seq) -> Option<Mark> {
+        let found =
+            self.entries.iter().find(|(entry, _)| entry.event == *event && entry.seq == seq);
+        found.and_then(|(_, mark)| *mark)
     }
 
     fn append(&mut self, what: ToArchive) -> Result<(), ArchiveError> {
-        let head = self.head_mut(&what.event);
-        if what.epoch < head.1 {
+        let head = *self.head_mut(&what.event);
+        if what.epoch < head.epoch {
             return Err(ArchiveError::Superseded);
         }
-        head.1 = what.epoch;
-        let last = head.2;
-        let fresh: Vec<_> = what.entries.into_iter().filter(|entry| entry.seq > last).collect();
-        assert!(fresh.is_sorted_by_key(|entry| entry.seq), "decisions come in order");
-        if let Some(newest) = fresh.last() {
-            self.head_mut(&what.event).2 = newest.seq;
+        let known = what.decisions.iter().rfind(|decision| decision.entry.seq <= head.seq);
+        let is_other = match known {
+            Some(known) => differ(known.mark, self.mark_of(&what.event, known.entry.seq)),
+            None => head.seq > Seq::default() && differ(what.before, head.mark),
+        };
+        if is_other {
+            return Err(ArchiveError::Diverged);
         }
-        self.entries.extend(fresh);
+        let fresh: Vec<_> =
+            what.decisions.into_iter().filter(|decision| decision.entry.seq > head.seq).collect();
+        assert!(fresh.is_sorted_by_key(|decision| decision.entry.seq), "decisions come in order");
+        let newest = fresh.last().map_or(head, |newest| Head {
+            seq: newest.entry.seq,
+            mark: newest.mark,
+            ..head
+        });
+        *self.head_mut(&what.event) = Head { epoch: what.epoch, ..newest };
+        self.entries.extend(fresh.into_iter().map(|decision| (decision.entry, decision.mark)));
         Ok(())
     }
 
     fn after(&self, after: Seq, limit: usize, wanted: impl Fn(&Archived) -> bool) -> Vec<Archived> {
         let numbered = (1..).map(Seq).zip(&self.entries).skip(after.0 as usize);
-        let archived = numbered.map(|(number, entry)| Archived { number, entry: entry.clone() });
+        let archived = numbered.map(|(number, (entry, mark))| Archived {
+            number,
+            entry: entry.clone(),
+            mark: *mark,
+        });
         archived.filter(wanted).take(limit).collect()
     }
 }
@@ -128,28 +151,28 @@ impl Archive for MemoryArchive {
         ready(self.here().map(|state| state.after(Seq::default(), limit, wanted)))
     }
 
-    fn head(&self, event: EventId) -> ArchivePending<(u64, Seq)> {
+    fn head(&self, event: EventId) -> ArchivePending<Head> {
         ready(self.here().map(|state| {
-            let head = state.heads.iter().find(|(id, ..)| *id == event);
-            head.map_or((0, Seq::default()), |(_, epoch, seq)| (*epoch, *seq))
+            let head = state.heads.iter().find(|(id, _)| *id == event);
+            head.map(|(_, head)| *head).unwrap_or_default()
         }))
     }
 
-    fn begin_epoch(&self, event: EventId, epoch: u64) -> ArchivePending<(u64, Seq)> {
+    fn begin_epoch(&self, event: EventId, epoch: u64) -> ArchivePending<Head> {
         ready(self.here().and_then(|mut state| {
             let head = state.head_mut(&event);
-            if head.1 != epoch {
+            if head.epoch != epoch {
                 return Err(ArchiveError::Superseded);
             }
-            head.1 += 1;
-            Ok((head.1, head.2))
+            head.epoch += 1;
+            Ok(*head)
         }))
     }
 
     fn events(&self) -> ArchivePending<Vec<EventId>> {
         ready(self.here().map(|state| {
-            let archived = state.heads.iter().filter(|(_, _, seq)| *seq > Seq::default());
-            archived.map(|(id, ..)| id.clone()).collect()
+            let archived = state.heads.iter().filter(|(_, head)| head.seq > Seq::default());
+            archived.map(|(id, _)| id.clone()).collect()
         }))
     }
 

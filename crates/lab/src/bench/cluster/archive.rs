@@ -2,14 +2,14 @@
 
 use onrush_core::ids::EventId;
 use onrush_store::Seq;
-use onrush_store::redis::{Archive, ArchiveError, ArchivePending, Archived, ToArchive};
+use onrush_store::redis::{Archive, ArchiveError, ArchivePending, Archived, Head, ToArchive};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::watch;
 
 /// Remembers only how far each event is archived.
 pub(super) struct Forgetful {
-    heads: Mutex<HashMap<EventId, (u64, Seq)>>,
+    heads: Mutex<HashMap<EventId, Head>>,
     newest: watch::Sender<Seq>,
 }
 
@@ -18,7 +18,7 @@ impl Forgetful {
         Self { heads: Mutex::default(), newest: watch::channel(Seq::default()).0 }
     }
 
-    fn head_of(&self, event: &EventId) -> (u64, Seq) {
+    fn head_of(&self, event: &EventId) -> Head {
         let heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         heads.get(event).copied().unwrap_or_default()
     }
@@ -30,9 +30,10 @@ fn ready<T: Send + 'static>(value: T) -> ArchivePending<T> {
 
 impl Archive for Forgetful {
     fn append(&self, what: ToArchive) -> ArchivePending<()> {
-        if let Some(last) = what.entries.last() {
+        if let Some(last) = what.decisions.last() {
             let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
-            heads.insert(what.event, (what.epoch, last.seq));
+            let head = Head { epoch: what.epoch, seq: last.entry.seq, mark: last.mark };
+            heads.insert(what.event, head);
         }
         ready(())
     }
@@ -50,12 +51,12 @@ impl Archive for Forgetful {
         ready(Vec::new())
     }
 
-    fn head(&self, event: EventId) -> ArchivePending<(u64, Seq)> {
+    fn head(&self, event: EventId) -> ArchivePending<Head> {
         ready(self.head_of(&event))
     }
 
-    fn begin_epoch(&self, event: EventId, epoch: u64) -> ArchivePending<(u64, Seq)> {
-        ready((epoch + 1, self.head_of(&event).1))
+    fn begin_epoch(&self, event: EventId, epoch: u64) -> ArchivePending<Head> {
+        ready(Head { epoch: epoch + 1, ..self.head_of(&event) })
     }
 
     fn events(&self) -> ArchivePending<Vec<EventId>> {

@@ -36,7 +36,7 @@ pub(super) fn hold(
     let count = bare.keys.len().to_string();
     let script = ["EVALSHA", &sha, &count];
     let request = "0123456789abcdef0123456789abcdef";
-    let args = ["0", "0", request, "", "b__rand_int__", "u__rand_int__"];
+    let args = ["0", "0", "", request, "", "b__rand_int__", "u__rand_int__"];
     let lines = [r#"{"pools":{"ga":1}}"#, "ga", "1"];
     let keys = bare.keys.iter().map(String::as_str);
     rate(redis, share(RUNS), script.iter().copied().chain(keys).chain(args).chain(lines))

@@ -4,18 +4,29 @@ use super::books::{Books, open};
 use crate::rows::event;
 use onrush_core::Time;
 use onrush_ledger::LedgerError;
-use onrush_ledger::postgres::{ArchivedRow, PgLedger, RowToArchive};
+use onrush_ledger::postgres::{Appended, ArchiveHead, ArchivedRow, PgLedger, RowToArchive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 
 fn row(seq: u64, changes: &str) -> RowToArchive {
-    RowToArchive { seq, at: Time(1_000 + seq.cast_signed()), changes: changes.into() }
+    let at = Time(1_000 + seq.cast_signed());
+    RowToArchive { seq, at, changes: changes.into(), mark: None }
 }
 
 fn rows(seqs: std::ops::RangeInclusive<u64>) -> Vec<RowToArchive> {
     seqs.map(|seq| row(seq, &format!(r#"[{{"n": {seq}}}]"#))).collect()
+}
+
+fn head(epoch: u64, seq: u64) -> ArchiveHead {
+    ArchiveHead { epoch, seq, mark: None }
+}
+
+/// Decisions whose marks are their numbers and what `of` makes of them.
+fn marked(of: u64, seqs: std::ops::RangeInclusive<u64>) -> Vec<RowToArchive> {
+    let marked = |row: RowToArchive| RowToArchive { mark: Some(of * 100 + row.seq), ..row };
+    rows(seqs).into_iter().map(marked).collect()
 }
 
 fn short(rows: &[ArchivedRow]) -> Vec<(u64, &str, u64, u64)> {
@@ -23,7 +34,8 @@ fn short(rows: &[ArchivedRow]) -> Vec<(u64, &str, u64, u64)> {
 }
 
 async fn append(ledger: &PgLedger, of: &str, epoch: u64, rows: Vec<RowToArchive>) {
-    ledger.append(event(of), epoch, rows).await.expect("archived");
+    let appended = ledger.append(event(of), epoch, None, rows).await;
+    assert_eq!(appended, Ok(Appended::Archived));
 }
 
 #[tokio::test]
@@ -32,7 +44,7 @@ async fn decisions_are_numbered_over_all_events_and_read_back() {
     let pg = books.pg();
     assert_eq!(pg.read_feed(0, 9).await, Ok(vec![]));
     assert_eq!(pg.events().await, Ok(vec![]));
-    assert_eq!(pg.head(event("gala")).await, Ok((0, 0)));
+    assert_eq!(pg.head(event("gala")).await, Ok(head(0, 0)));
     append(pg, "gala", 0, rows(1..=2)).await;
     append(pg, "fair", 0, vec![row(4, r#"[{"b":1,  "a":"\u0000ü"}]"#)]).await;
     append(pg, "gala", 0, rows(3..=3)).await;
@@ -48,7 +60,7 @@ async fn decisions_are_numbered_over_all_events_and_read_back() {
     let of_gala = pg.read_event(event("gala"), 1, 9).await.expect("read");
     assert_eq!(short(&of_gala), [(2, "gala", 0, 2), (4, "gala", 0, 3)]);
     assert_eq!(pg.read_event(event("gala"), 0, 1).await.expect("read").len(), 1);
-    assert_eq!(pg.head(event("gala")).await, Ok((0, 3)));
+    assert_eq!(pg.head(event("gala")).await, Ok(head(0, 3)));
     assert_eq!(pg.events().await, Ok(vec![event("gala"), event("fair")]));
 }
 
@@ -64,16 +76,68 @@ async fn decisions_that_are_archived_already_are_passed_over() {
     assert_eq!(short(&all), [1, 2, 3, 4].map(|n| (n, "gala", 0, n)));
 }
 
+/// Two histories have the first three decisions in common: marks 1xx, and 2xx after the third.
+#[tokio::test]
+async fn decisions_of_another_history_are_refused() {
+    let Some(mut books) = Books::new().await else { return };
+    let pg = books.pg();
+    let append = |before, rows| pg.append(event("gala"), 0, before, rows);
+    assert_eq!(append(None, marked(1, 1..=5)).await, Ok(Appended::Archived));
+    let before = pg.read_feed(0, 9).await.expect("read");
+    let other: Vec<_> = marked(1, 2..=3).into_iter().chain(marked(2, 4..=6)).collect();
+    let (up_to_four, all_there) = (other[..3].to_vec(), other[..4].to_vec());
+    for (why, before, rows) in [
+        ("the highest number of both", Some(101), up_to_four),
+        ("the last archived one", Some(101), all_there),
+        ("some are new", Some(101), other),
+        ("they only meet", Some(205), marked(2, 6..=7)),
+    ] {
+        assert_eq!(append(before, rows).await, Ok(Appended::Diverged), "{why}");
+    }
+    assert_eq!(pg.read_feed(0, 9).await, Ok(before), "nothing was written");
+    // What is the same up to there, and what goes on from it, is taken.
+    assert_eq!(append(Some(101), marked(1, 2..=3)).await, Ok(Appended::Archived));
+    assert_eq!(append(Some(105), marked(1, 6..=6)).await, Ok(Appended::Archived));
+    assert_eq!(append(Some(104), marked(1, 5..=7)).await, Ok(Appended::Archived));
+    // What has no mark fits any.
+    assert_eq!(append(Some(107), rows(8..=8)).await, Ok(Appended::Archived));
+    assert_eq!(append(Some(999), marked(1, 9..=9)).await, Ok(Appended::Archived));
+    books.reopen().await;
+    let pg = books.pg();
+    let head = ArchiveHead { epoch: 0, seq: 9, mark: Some(109) };
+    assert_eq!(pg.head(event("gala")).await, Ok(head));
+    assert_eq!(pg.begin_epoch(event("gala"), 0).await, Ok(ArchiveHead { epoch: 1, ..head }));
+    let marks: Vec<_> = pg.read_event(event("gala"), 6, 9).await.expect("read");
+    let marks: Vec<_> = marks.iter().map(|row| row.mark).collect();
+    assert_eq!(marks, [Some(107), None, Some(109)]);
+}
+
+/// Several nodes archive in one transaction.
+#[tokio::test]
+async fn decisions_are_compared_with_those_of_the_same_batch() {
+    let Some(books) = Books::new().await else { return };
+    let pg = books.pg();
+    let append = |before, rows| pg.append(event("gala"), 0, before, rows);
+    let answers = tokio::join!(
+        append(None, marked(1, 1..=4)),
+        append(None, marked(2, 1..=2)),
+        append(Some(102), marked(1, 3..=5)),
+        append(Some(205), marked(2, 6..=6)),
+    );
+    let (archived, diverged) = (Ok(Appended::Archived), Ok(Appended::Diverged));
+    assert_eq!(answers, (archived.clone(), diverged.clone(), archived, diverged));
+}
+
 #[tokio::test]
 async fn epoch_that_is_over_is_refused() {
     let Some(books) = Books::new().await else { return };
     let pg = books.pg();
     append(pg, "gala", 0, rows(1..=3)).await;
-    assert_eq!(pg.begin_epoch(event("gala"), 0).await, Ok((1, 3)));
+    assert_eq!(pg.begin_epoch(event("gala"), 0).await, Ok(head(1, 3)));
     assert_eq!(pg.begin_epoch(event("gala"), 0).await, Err(LedgerError::Conflict));
     assert_eq!(pg.begin_epoch(event("gala"), 2).await, Err(LedgerError::Conflict));
-    assert_eq!(pg.append(event("gala"), 0, rows(4..=5)).await, Err(LedgerError::Conflict));
-    assert_eq!(pg.head(event("gala")).await, Ok((1, 3)));
+    assert_eq!(pg.append(event("gala"), 0, None, rows(4..=5)).await, Err(LedgerError::Conflict));
+    assert_eq!(pg.head(event("gala")).await, Ok(head(1, 3)));
     append(pg, "gala", 1, rows(4..=4)).await;
     let of_gala = pg.read_event(event("gala"), 0, 9).await.expect("read");
     let expected = [(1, "gala", 0, 1), (2, "gala", 0, 2), (3, "gala", 0, 3), (4, "gala", 1, 4)];
@@ -81,7 +145,7 @@ async fn epoch_that_is_over_is_refused() {
     // Another event has its own epochs, also one of which nothing is archived.
     append(pg, "fair", 0, rows(1..=1)).await;
     assert_eq!(pg.begin_epoch(event("new"), 1).await, Err(LedgerError::Conflict));
-    assert_eq!(pg.begin_epoch(event("new"), 0).await, Ok((1, 0)));
+    assert_eq!(pg.begin_epoch(event("new"), 0).await, Ok(head(1, 0)));
     assert_eq!(pg.events().await, Ok(vec![event("gala"), event("fair")]));
 }
 
@@ -95,13 +159,13 @@ async fn what_an_epoch_that_began_earlier_replaces_is_lost_and_stays_in_the_tabl
     let of_gala = pg.read_event(event("gala"), 0, 9).await.expect("read");
     let expected = [(1, "gala", 0, 1), (2, "gala", 0, 2), (6, "gala", 2, 3)];
     assert_eq!(short(&of_gala), expected);
-    assert_eq!(pg.head(event("gala")).await, Ok((2, 3)));
+    assert_eq!(pg.head(event("gala")).await, Ok(head(2, 3)));
     let all = pg.read_feed(2, 9).await.expect("read");
     assert_eq!(short(&all), [(5, "fair", 0, 1), (6, "gala", 2, 3)]);
     let lost = "SELECT number, seq FROM feed WHERE lost ORDER BY number";
     assert_eq!(books.sql(lost), "3|3\n4|4");
     append(pg, "gala", 2, rows(4..=4)).await;
-    assert_eq!(pg.head(event("gala")).await, Ok((2, 4)));
+    assert_eq!(pg.head(event("gala")).await, Ok(head(2, 4)));
 }
 
 #[tokio::test]

@@ -255,7 +255,7 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
          ALTER TABLE bookings DROP COLUMN types; \
          DROP TABLE receipts; DROP TABLE receipt_series; \
          ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; DROP TABLE browser_sessions; \
-         DROP TABLE events_over; \
+         DROP TABLE events_over; ALTER TABLE feed DROP COLUMN mark; \
          DELETE FROM onrush_migrations WHERE version >= 8",
     );
     books.reopen().await;

@@ -172,8 +172,8 @@ async fn news_are_heard_again_after_a_restart() {
     let (mut newest, mut flags) = (ledger.newest(), ledger.watch_flags());
     server.restart().expect("it starts");
     works(&ledger).await;
-    let row = RowToArchive { seq: 1, at: Time(5), changes: "[]".into() };
-    ledger.append(event("gala"), 0, vec![row]).await.expect("archived");
+    let row = RowToArchive { seq: 1, at: Time(5), changes: "[]".into(), mark: None };
+    ledger.append(event("gala"), 0, None, vec![row]).await.expect("archived");
     ledger.set_flag("lua_atomic", 5).await.expect("set");
     let heard = async {
         newest.wait_for(|newest| *newest == 1).await.expect("it is open");
