@@ -519,6 +519,26 @@ mod tests {
                 "redis.cluster",
             ),
             (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://a:6379\"]\n\
+                 sentinels = [\"redis://b\"]",
+                "redis.urls: with redis.sentinels the host is the name",
+            ),
+            (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://a\"]\n\
+                 cluster = true\nsentinels = [\"redis://b\"]",
+                "redis.sentinels: a Redis Cluster",
+            ),
+            (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"rediss://a\"]\n\
+                 sentinels = [\"redis://b\"]",
+                "redis.sentinels: use redis://",
+            ),
+            (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\n\
+                 urls = [\"redis+sentinel://a/mymaster\"]",
+                "name the Sentinels in redis.sentinels",
+            ),
+            (
                 "ledger = \"postgres\"\n[postgres]\nurl = \"postgres://a\"\nconnections = 1",
                 "postgres.connections",
             ),

@@ -12,6 +12,8 @@ pub struct KitWorker {
     pub urls: Vec<String>,
     /// Whether it is a cluster.
     pub is_cluster: bool,
+    /// Sentinels, if they say which server is the master: the host of the one address is its name then.
+    pub sentinels: Vec<String>,
     /// Whom to trust there, and what to show.
     pub certificates: Certificates,
     /// The key of the expiry index.
@@ -26,8 +28,8 @@ impl KitWorker {
     /// Redis cannot be used, as a sentence; or this program was built without it.
     #[cfg(feature = "cluster")]
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), String> {
-        let Self { urls, is_cluster, certificates, index } = self;
-        let place = onrush_store::redis::kit::Place { urls, is_cluster, certificates };
+        let Self { urls, is_cluster, sentinels, certificates, index } = self;
+        let place = onrush_store::redis::kit::Place { urls, is_cluster, sentinels, certificates };
         onrush_store::redis::kit::look_after(&place, index, stop).await
     }
 

@@ -40,6 +40,7 @@ pub use postgres::{Postgres, PostgresOptions};
 pub use rabbitmq::RabbitMq;
 pub use redis::cluster::RedisCluster;
 pub use redis::pair::RedisPair;
+pub use redis::sentinel::RedisSentinels;
 pub use redis::{Redis, RedisOptions};
 pub use server::wait_until;
 pub use shared::Shared;

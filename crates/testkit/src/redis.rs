@@ -2,6 +2,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod pair;
+pub(crate) mod sentinel;
 
 use crate::authority::Tls;
 use crate::free_port::{PORT_ATTEMPTS, free_port};
@@ -37,6 +38,14 @@ pub struct Redis {
     port: u16,
     tls_port: u16,
     folder: TempDir,
+    kind: Kind,
+}
+
+/// What the program is started as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Server,
+    Sentinel,
 }
 
 impl Redis {
@@ -55,11 +64,15 @@ impl Redis {
     ///
     /// If it is not installed, or does not start.
     pub fn start_with(options: &RedisOptions) -> Result<Self, NotStarted> {
-        Self::start_as(options, String::new)
+        Self::start_as(options, Kind::Server, |_| String::new())
     }
 
-    /// Asks for more lines at every attempt, so that they can name other ports.
-    fn start_as(options: &RedisOptions, more: impl Fn() -> String) -> Result<Self, NotStarted> {
+    /// Asks for more lines at every attempt, so that they can name other ports; `more` is told the port.
+    fn start_as(
+        options: &RedisOptions,
+        kind: Kind,
+        more: impl Fn(u16) -> String,
+    ) -> Result<Self, NotStarted> {
         let mut attempt = 1;
         loop {
             let folder = folder()?;
@@ -69,18 +82,24 @@ impl Redis {
                 Some(tls) => tls_config(tls, folder.path(), tls_port)?,
             };
             let appendonly = if options.appendonly { "yes" } else { "no" };
+            let of_servers = match kind {
+                Kind::Sentinel => String::new(),
+                Kind::Server => format!(
+                    "save \"\"\nappendonly {appendonly}\nappendfsync always\n\
+                     maxmemory-policy noeviction"
+                ),
+            };
             let config = format!(
-                "bind 127.0.0.1\nport {port}\ndir {folder}\nsave \"\"\nappendonly {appendonly}\n\
-                 appendfsync always\n\
-                 daemonize no\nmaxmemory-policy noeviction\n{tls}\n{own}\n{more}\n",
+                "bind 127.0.0.1\nport {port}\ndir {folder}\ndaemonize no\n{of_servers}\n{tls}\n\
+                 {own}\n{more}\n",
                 folder = folder.path().display(),
                 own = options.config.join("\n"),
-                more = more(),
+                more = more(port),
             );
             fs::write(folder.path().join("redis.conf"), config)
                 .map_err(|error| NotStarted::failed("redis.conf", error))?;
-            match spawn(folder.path(), port) {
-                Ok(server) => return Ok(Self { server, port, tls_port, folder }),
+            match spawn(folder.path(), port, kind) {
+                Ok(server) => return Ok(Self { server, port, tls_port, folder, kind }),
                 Err(NotStarted::Failed(why))
                     if why.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
                 {
@@ -155,7 +174,7 @@ impl Redis {
     /// If it does not start.
     pub fn restart(&mut self) -> Result<(), NotStarted> {
         self.server.end(Signal::TERM);
-        self.server = spawn(self.folder.path(), self.port)?;
+        self.server = spawn(self.folder.path(), self.port, self.kind)?;
         Ok(())
     }
 
@@ -190,7 +209,7 @@ fn tls_config(tls: &Tls, folder: &Path, port: u16) -> Result<String, NotStarted>
     ))
 }
 
-fn spawn(folder: &Path, port: u16) -> Result<Server, NotStarted> {
+fn spawn(folder: &Path, port: u16, kind: Kind) -> Result<Server, NotStarted> {
     let program = program("redis-server", &["/usr/local/bin", "/opt/homebrew/bin"]).ok_or(
         NotStarted::Missing(Missing {
             what: "redis-server",
@@ -199,6 +218,9 @@ fn spawn(folder: &Path, port: u16) -> Result<Server, NotStarted> {
     )?;
     let mut command = tied_command(&program, None);
     command.arg(folder.join("redis.conf"));
+    if kind == Kind::Sentinel {
+        command.arg("--sentinel");
+    }
     let mut server = Server::spawn("redis-server", command, folder.join("redis.log"))?;
     server.ready(START_WITHIN, |server| {
         // Another server may have taken the port: it has another process id. One that still loads

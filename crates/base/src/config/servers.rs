@@ -28,13 +28,16 @@ pub enum LedgerName {
     Postgres,
 }
 
-/// Redis or Redis Cluster.
+/// Redis, Redis behind Sentinels, or Redis Cluster.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedisSettings {
     /// One server, such as `rediss://user:password@redis.example:6379`, or several nodes of a
-    /// cluster, or several Sentinels.
+    /// cluster. With Sentinels the host is the name that they know the master by.
     pub urls: Vec<Secret>,
+    /// Sentinels, if they say which server is the master.
+    #[serde(default)]
+    pub sentinels: Vec<Secret>,
     /// Whether they are a cluster.
     #[serde(default)]
     pub cluster: bool,
@@ -52,13 +55,17 @@ impl RedisSettings {
     pub fn new(urls: Vec<String>) -> Self {
         let urls = urls.into_iter().map(Secret::from).collect();
         let certificates = CertificateSettings::default();
-        Self { urls, cluster: false, sweep_ms: sweep_ms(), certificates }
+        let sentinels = Vec::new();
+        Self { urls, sentinels, cluster: false, sweep_ms: sweep_ms(), certificates }
     }
 
     /// Checks what the types cannot.
     fn check(&self) -> Result<(), String> {
-        let Self { urls, cluster, sweep_ms, certificates } = self;
+        let Self { urls, sentinels, cluster, sweep_ms, certificates } = self;
         let first = urls.first().ok_or("redis.urls: name at least one server")?.reveal();
+        if !sentinels.is_empty() {
+            check_master(urls, *cluster)?;
+        }
         if !cluster && urls.len() > 1 {
             return Err(
                 "redis.urls: several servers are a cluster; set redis.cluster to true".into()
@@ -71,15 +78,24 @@ impl RedisSettings {
         let known = ["redis", "rediss", "redis+unix", "unix"];
         let of_first = scheme(first).filter(|scheme| known.contains(&scheme.as_str()));
         let Some(of_first) = of_first else {
-            return Err(
+            return Err(if first.contains("sentinel") {
+                "redis.urls: name the Sentinels in redis.sentinels, and the master here: \
+                 redis://user:password@mymaster"
+                    .into()
+            } else {
                 "redis.urls: use the form redis://127.0.0.1:6379, or rediss:// for TLS".into()
-            );
+            });
         };
+        if sentinels.iter().any(|url| scheme(url.reveal()).as_deref() != Some(of_first.as_str())) {
+            let why =
+                "redis.sentinels: use redis:// for them and for redis.urls, or rediss:// for all";
+            return Err(why.into());
+        }
         if urls.iter().any(|url| scheme(url.reveal()).as_deref() != Some(of_first.as_str())) {
             return Err("redis.urls: use redis:// for all of them, or rediss:// for all".into());
         }
         // The client's own word for looking at no certificate at all.
-        if urls.iter().any(|url| url.reveal().contains("#insecure")) {
+        if urls.iter().chain(sentinels).any(|url| url.reveal().contains("#insecure")) {
             return Err("redis.urls: #insecure would trust anybody who answers; set \
                         redis.certificates.ca instead"
                 .into());
@@ -89,6 +105,31 @@ impl RedisSettings {
         }
         certificates.load("redis.certificates").map(drop)
     }
+}
+
+/// With Sentinels there is one address, whose host is the master's name and has no port.
+fn check_master(urls: &[Secret], cluster: bool) -> Result<(), String> {
+    if cluster {
+        return Err("redis.sentinels: a Redis Cluster has none; set redis.cluster to false".into());
+    }
+    let [url] = urls else {
+        return Err("redis.urls: with redis.sentinels use one address, whose host is the name of \
+                    the master"
+            .into());
+    };
+    let rest = url.reveal().split_once("://").map_or("", |(_, rest)| rest);
+    let place = rest.split(['/', '?']).next().unwrap_or_default();
+    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    // What Sentinel lets a master be called (sentinelReconfigure refuses others).
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    if host.is_empty() || !host.bytes().all(is_name) {
+        return Err(
+            "redis.urls: with redis.sentinels the host is the name of the master, without \
+                    a port: redis://user:password@mymaster"
+                .into(),
+        );
+    }
+    Ok(())
 }
 
 fn sweep_ms() -> u32 {

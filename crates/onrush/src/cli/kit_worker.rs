@@ -33,6 +33,23 @@ pub(crate) struct KitWorkerArgs {
     /// It is a Redis Cluster
     #[arg(long)]
     cluster: bool,
+    /// Sentinels, if they say which server is the master: the host of --redis is its name then
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "ONRUSH_REDIS__SENTINELS",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    sentinels: Vec<String>,
+    /// The same out of a file
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ONRUSH_REDIS__SENTINELS_FILE",
+        conflicts_with = "sentinels"
+    )]
+    sentinels_file: Option<PathBuf>,
     #[command(flatten)]
     certificates: CertificateArgs,
     /// The key of the expiry index, if `reserve_seats` is given another one
@@ -72,25 +89,33 @@ pub(crate) fn run(args: &KitWorkerArgs) -> Exit {
 
 fn worker(args: &KitWorkerArgs) -> Result<KitWorker, String> {
     let urls = match &args.redis_file {
-        Some(file) => urls(file)?,
+        Some(file) => addresses("--redis-file", file)?,
         None => args.redis.clone(),
+    };
+    let sentinels = match &args.sentinels_file {
+        Some(file) => addresses("--sentinels-file", file)?,
+        None => args.sentinels.clone(),
     };
     Ok(KitWorker {
         urls,
         is_cluster: args.cluster,
+        sentinels,
         certificates: args.certificates.load()?,
         index: args.index.clone(),
     })
 }
 
 /// Addresses in a file, with commas between them.
-fn urls(file: &Path) -> Result<Vec<String>, String> {
+fn addresses(flag: &str, file: &Path) -> Result<Vec<String>, String> {
     let text = std::fs::read_to_string(file)
-        .map_err(|error| format!("--redis-file: {}: {error}", file.display()))?;
+        .map_err(|error| format!("{flag}: {}: {error}", file.display()))?;
     Ok(text.trim().split(',').map(|url| url.trim().to_owned()).collect())
 }
 
 /// A sentence that names settings of the server as one about the command line.
 fn on_command_line(why: &str) -> String {
-    said(why).replace("redis.--", "--").replace("redis.urls", "--redis")
+    said(why)
+        .replace("redis.--", "--")
+        .replace("redis.urls", "--redis")
+        .replace("redis.sentinels", "--sentinels")
 }

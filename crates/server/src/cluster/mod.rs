@@ -26,7 +26,7 @@ pub async fn audit_redis(
 
 use archive::PgArchive;
 use onrush_base::config::postgres::SslMode;
-use onrush_base::config::{Config, PostgresSettings, RedisSettings};
+use onrush_base::config::{Config, PostgresSettings, RedisSettings, Secret};
 use onrush_base::metrics::AskPublishers;
 use onrush_bridge::cursors::Cursors;
 use onrush_bridge::kafka;
@@ -71,9 +71,10 @@ pub async fn open_ledger(settings: &PostgresSettings) -> Result<Arc<PgLedger>, S
 
 /// The usual options for the engine on the configured Redis.
 fn redis_options(settings: &RedisSettings, archive: Arc<PgArchive>) -> Result<Options, String> {
-    let urls = settings.urls.iter().map(|url| url.reveal().to_owned()).collect();
+    let plain = |urls: &[Secret]| urls.iter().map(|url| url.reveal().to_owned()).collect();
+    let (urls, sentinels) = (plain(&settings.urls), plain(&settings.sentinels));
     let certificates = settings.certificates.load("redis.certificates")?;
-    Ok(Options { certificates, ..Options::new(urls, settings.cluster, archive) })
+    Ok(Options { sentinels, certificates, ..Options::new(urls, settings.cluster, archive) })
 }
 
 /// An engine on Redis and the tasks that go with it.

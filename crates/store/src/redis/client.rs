@@ -1,6 +1,8 @@
-//! Connections to Redis or Redis Cluster, a few of each, and scripts called by their SHA-1.
+//! Connections to Redis, Redis Cluster or a master behind Sentinels, a few of each, and scripts
+//! called by their SHA-1.
 
 use super::scripts::Script;
+use super::sentinel::{Followed, Sentinels};
 use crate::engine::Failure;
 use onrush_tls::{Certificates, Refusal};
 use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
@@ -13,12 +15,13 @@ use redis::{
     TlsCertificates, Value,
 };
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// How long a script that takes its time may take: a large house of seats, or moving on a full event.
-const LONGEST: Duration = Duration::from_secs(30);
+pub(super) const LONGEST: Duration = Duration::from_secs(30);
 /// After how long without an acknowledgement a connection is given up.
 const GONE: Duration = Duration::from_secs(5);
 
@@ -56,12 +59,17 @@ fn advice(why: &str) -> Option<String> {
     if let Some(refusal) = Refusal::of_text(why) {
         return Some(refusal.sentence(CERTIFICATES));
     }
-    let login = ["WRONGPASS", "AuthenticationFailed", "Password authentication failed", "NOAUTH"];
-    login.iter().any(|sign| why.contains(sign)).then(|| {
+    is_refused_login(why).then(|| {
         "it does not let this user in; look at user and password in redis.urls \
          (rediss://user:password@host:port)"
             .to_owned()
     })
+}
+
+/// Whether a server's words mean that it does not let this user in.
+pub(super) fn is_refused_login(why: &str) -> bool {
+    let login = ["WRONGPASS", "AuthenticationFailed", "Password authentication failed", "NOAUTH"];
+    login.iter().any(|sign| why.contains(sign))
 }
 
 impl From<ClientError> for Failure {
@@ -113,16 +121,20 @@ impl From<RedisError> for ClientError {
 pub(super) enum Connection {
     Single(ConnectionManager),
     Cluster(ClusterConnection),
+    /// To the master that Sentinels name.
+    Followed(Followed),
 }
 
 impl Connection {
-    /// Connects to one server, or to a cluster.
+    /// Connects to one server, to a cluster, or to a master behind Sentinels.
     ///
     /// # Errors
     /// If an address is none, or nobody answers there.
     pub(super) async fn open(servers: &Servers, timeout: Duration) -> Result<Self, ClientError> {
         Ok(if servers.is_cluster {
             Self::Cluster(open_cluster(servers, timeout).await?)
+        } else if let Some(sentinels) = servers.follow()? {
+            Self::Followed(Followed::open(&sentinels, timeout).await?)
         } else {
             Self::Single(open_single(servers, timeout).await?)
         })
@@ -132,6 +144,7 @@ impl Connection {
         let answer = match self {
             Self::Single(connection) => connection.req_packed_command(command).await,
             Self::Cluster(connection) => connection.req_packed_command(command).await,
+            Self::Followed(connection) => connection.req_packed_command(command).await,
         };
         // A server's error comes as a value here.
         answer.and_then(Value::extract_error)
@@ -141,6 +154,7 @@ impl Connection {
         match self {
             Self::Single(connection) => pipeline.query_async(connection).await,
             Self::Cluster(connection) => pipeline.query_async(connection).await,
+            Self::Followed(connection) => pipeline.query_async(connection).await,
         }
     }
 }
@@ -151,10 +165,21 @@ pub(super) struct Servers {
     /// One server, or some nodes of a cluster.
     pub(super) urls: Vec<String>,
     pub(super) is_cluster: bool,
+    /// Sentinels that know who the master is: the host of the one address is its name then.
+    pub(super) sentinels: Vec<String>,
     pub(super) certificates: Certificates,
 }
 
 impl Servers {
+    /// The Sentinels, asked from now on; `None` if there are none.
+    ///
+    /// # Errors
+    /// An address is none.
+    pub(super) fn follow(&self) -> Result<Option<Arc<Sentinels>>, ClientError> {
+        let any = !self.sentinels.is_empty();
+        any.then(|| Sentinels::new(self)).transpose()
+    }
+
     /// A client of one server, or of one node.
     pub(super) fn client(&self, url: &str) -> Result<redis::Client, RedisError> {
         let info = url.into_connection_info()?.set_tcp_settings(tcp_settings());
@@ -181,15 +206,17 @@ fn certificates(ours: &Certificates) -> TlsCertificates {
     }
 }
 
-/// A few connections to one Redis or Redis Cluster. They mend themselves.
+/// A few connections to one Redis, a master or Redis Cluster. They mend themselves.
 pub(super) struct Client {
     connections: Vec<Connection>,
+    /// Who knows the master, if anybody has to be asked.
+    sentinels: Option<Arc<Sentinels>>,
     next: AtomicUsize,
     timeout: Duration,
 }
 
 impl Client {
-    /// Connects to one server, or to a cluster.
+    /// Connects to one server, to a cluster, or to a master behind Sentinels.
     ///
     /// # Errors
     /// If an address is none, or nobody answers there.
@@ -199,11 +226,21 @@ impl Client {
         timeout_ms: u32,
     ) -> Result<Self, ClientError> {
         let timeout = Duration::from_millis(u64::from(timeout_ms));
+        let sentinels = servers.follow()?;
         let mut opened = Vec::new();
         for _ in 0..connections.max(1) {
-            opened.push(Connection::open(servers, timeout).await?);
+            opened.push(match &sentinels {
+                // All of them follow together.
+                Some(sentinels) => Connection::Followed(Followed::open(sentinels, timeout).await?),
+                None => Connection::open(servers, timeout).await?,
+            });
         }
-        Ok(Self { connections: opened, next: AtomicUsize::new(0), timeout })
+        Ok(Self { connections: opened, sentinels, next: AtomicUsize::new(0), timeout })
+    }
+
+    /// Who knows the master, if anybody has to be asked.
+    pub(super) fn sentinels(&self) -> Option<&Arc<Sentinels>> {
+        self.sentinels.as_ref()
     }
 
     fn connection(&self) -> Connection {
@@ -219,7 +256,7 @@ impl Client {
     /// Sends one command to the server, or to all masters of the cluster.
     pub(super) async fn on_all_masters(&self, command: &Cmd) -> Result<Value, ClientError> {
         match self.connection() {
-            Connection::Single(_) => self.command(command).await,
+            Connection::Single(_) | Connection::Followed(_) => self.command(command).await,
             Connection::Cluster(mut connection) => {
                 let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
                 within(self.timeout, connection.route_command(command.clone(), masters)).await

@@ -159,6 +159,8 @@ pub struct Place {
     pub urls: Vec<String>,
     /// Whether it is a cluster.
     pub is_cluster: bool,
+    /// Sentinels, if they say which server is the master: the host of the one address is its name then.
+    pub sentinels: Vec<String>,
     /// Whom to trust there, and what to show.
     pub certificates: Certificates,
 }
@@ -172,14 +174,15 @@ pub async fn look_after(
     index: String,
     stop: impl Future<Output = ()>,
 ) -> Result<(), String> {
-    let Place { urls, is_cluster, certificates } = place.clone();
-    let servers = Servers { urls, is_cluster, certificates };
+    let Place { urls, is_cluster, sentinels, certificates } = place.clone();
+    let servers = Servers { urls, is_cluster, sentinels, certificates };
     let connection = Connection::open(&servers, PATIENCE).await;
     let connection = connection.map_err(|error| error.to_string())?;
     info!(index, "the stock of holds that run out is returned");
     match connection {
         Connection::Single(connection) => ExpiryWorker::new(connection, index).run(stop).await,
         Connection::Cluster(connection) => ExpiryWorker::new(connection, index).run(stop).await,
+        Connection::Followed(connection) => ExpiryWorker::new(connection, index).run(stop).await,
     }
     Ok(())
 }

@@ -46,6 +46,7 @@ mod refusal;
 mod rows;
 mod scripts;
 mod segments;
+mod sentinel;
 #[cfg(test)]
 mod shared;
 mod start;
@@ -98,12 +99,14 @@ impl RedisEngine {
         let servers = Servers {
             urls: options.urls.clone(),
             is_cluster: options.is_cluster,
+            sentinels: options.sentinels.clone(),
             certificates: options.certificates.clone(),
         };
         let client = Client::open(&servers, options.connections, options.timeout_ms).await?;
         start::check_server(&client).await?;
         let limit = Duration::from_millis(u64::from(options.timeout_ms));
-        let node = Node::new(client, Transactions::new(&servers, limit)?, &options);
+        let transactions = Transactions::new(&servers, client.sentinels().cloned(), limit)?;
+        let node = Node::new(client, transactions, &options);
         start::list_events(&node).await?;
         let sweep = Duration::from_millis(u64::from(options.sweep_ms));
         let ticker = options.ticks.then(|| tokio::spawn(ticker::run(Arc::clone(&node), sweep)));

@@ -12,6 +12,9 @@ pub struct Options {
     pub urls: Vec<String>,
     /// Whether it is a Redis Cluster.
     pub is_cluster: bool,
+    /// Sentinels, if they say which server is the master: the host of the one address is the
+    /// master's name then, such as `redis://user:password@onrush`.
+    pub sentinels: Vec<String>,
     /// Whose certificates are trusted where an address is `rediss://`, and our own.
     pub certificates: Certificates,
     /// Where the feed is kept for good.
@@ -37,6 +40,7 @@ impl Options {
         Self {
             urls,
             is_cluster,
+            sentinels: Vec::new(),
             certificates: Certificates::default(),
             archive,
             connections: 4,

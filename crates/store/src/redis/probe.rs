@@ -32,7 +32,8 @@ impl Probe {
     /// If nobody answers.
     pub async fn open(urls: &[String], is_cluster: bool) -> Result<Self, String> {
         let certificates = Certificates::default();
-        let servers = Servers { urls: urls.to_vec(), is_cluster, certificates };
+        let sentinels = Vec::new();
+        let servers = Servers { urls: urls.to_vec(), is_cluster, sentinels, certificates };
         let client = Client::open(&servers, 1, 5_000).await.map_err(told)?;
         let event: EventId = "nothing".parse().map_err(|_| "an id".to_owned())?;
         Ok(Self { client, keys: EventKeys::new(&event), event, head: Head::default() })

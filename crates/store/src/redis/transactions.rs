@@ -16,13 +16,14 @@
 
 use super::client::{ClientError, Servers};
 use super::scripts::Script;
+use super::sentinel::{Sentinels, with_host};
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, ServerErrorKind,
     Value,
 };
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Races lost before the script is run as it is.
@@ -45,6 +46,8 @@ enum Attempt {
 /// Connections for transactions.
 pub(super) struct Transactions {
     first: ConnectionInfo,
+    /// Who knows where it is now, if it is a master's name.
+    sentinels: Option<Arc<Sentinels>>,
     limit: Duration,
     idle: Mutex<HashMap<String, Vec<MultiplexedConnection>>>,
     /// Where an event's keys are, by the first of them.
@@ -60,12 +63,22 @@ impl Transactions {
     ///
     /// # Errors
     /// If the address is none.
-    pub(super) fn new(servers: &Servers, limit: Duration) -> Result<Self, ClientError> {
+    pub(super) fn new(
+        servers: &Servers,
+        sentinels: Option<Arc<Sentinels>>,
+        limit: Duration,
+    ) -> Result<Self, ClientError> {
         // Whoever connects to them has looked at the addresses.
         let url = servers.urls.first().map_or("", String::as_str);
         // With the certificates, which go along wherever the address is replaced.
         let first = servers.client(url)?.get_connection_info().clone();
-        Ok(Self { first, limit, idle: Mutex::default(), homes: Mutex::default() })
+        Ok(Self { first, sentinels, limit, idle: Mutex::default(), homes: Mutex::default() })
+    }
+
+    /// Where an event is looked for first.
+    fn first_home(&self) -> ConnectionAddr {
+        let master = self.sentinels.as_ref().and_then(|sentinels| sentinels.known());
+        master.unwrap_or_else(|| self.first.addr().clone())
     }
 
     /// How long somebody waits for one of them.
@@ -113,7 +126,7 @@ impl Transactions {
         args: &[&str],
     ) -> Result<Attempt, ClientError> {
         let home = lock(&self.homes).get(keys[0]).cloned();
-        let home = home.unwrap_or_else(|| self.first.addr().clone());
+        let home = home.unwrap_or_else(|| self.first_home());
         let (mut connection, told) = match self.read(&home, script, keys, args).await {
             Ok(read) => read,
             // Whoever has waited that long for an answer is not kept waiting for the next.
@@ -181,18 +194,7 @@ impl Transactions {
     fn moved(&self, error: &RedisError) -> Option<ConnectionAddr> {
         let (host, port) = error.redirect_node()?.0.rsplit_once(':')?;
         let (host, port) = (host.to_owned(), port.parse().ok()?);
-        Some(match self.first.addr() {
-            ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
-                host,
-                port,
-                insecure: *insecure,
-                tls_params: tls_params.clone(),
-            },
-            // The enum is the client's, and a redirection always names a host.
-            ConnectionAddr::Tcp(..) | ConnectionAddr::Unix(_) | _ => {
-                ConnectionAddr::Tcp(host, port)
-            }
-        })
+        Some(with_host(self.first.addr(), host, port))
     }
 
     async fn take(&self, home: &ConnectionAddr) -> Result<MultiplexedConnection, RedisError> {

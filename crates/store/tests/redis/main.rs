@@ -15,6 +15,7 @@ mod outage;
 mod rebuild;
 mod repeats;
 mod sale;
+mod sentinel;
 mod stage;
 mod start;
 mod visitors;

@@ -1,6 +1,6 @@
 //! A Redis Cluster of three primaries and three replicas.
 
-use super::{Redis, RedisOptions, START_WITHIN};
+use super::{Kind, Redis, RedisOptions, START_WITHIN};
 use crate::free_port::free_port;
 use crate::need::NotStarted;
 use crate::resp::field;
@@ -41,14 +41,14 @@ impl RedisCluster {
             Some(_) => "tls-cluster yes\ntls-replication yes",
             None => "",
         };
-        let more = || {
+        let more = |_| {
             format!(
                 "cluster-enabled yes\ncluster-port {}\ncluster-node-timeout {NODE_TIMEOUT_MS}\n\
                  cluster-replica-validity-factor 0\nrepl-diskless-sync-delay 0\n{tls}",
                 free_port()
             )
         };
-        let node = |_| Redis::start_as(options, more);
+        let node = |_| Redis::start_as(options, Kind::Server, more);
         let cluster = Self { nodes: (0..2 * PRIMARIES).map(node).collect::<Result<_, _>>()? };
         cluster.form(options.tls.is_some())?;
         Ok(cluster)

@@ -1,0 +1,365 @@
+//! Redis behind Sentinels: who the master is, and connections that go where it goes.
+//!
+//! ```text
+//! Sentinels ──► who is the master? the answer of the highest epoch counts ──► address
+//!     ▲ each second, and whenever a connection fails                             │
+//!     └──── a connection to another address is given up, and made anew ◄─────────┘
+//! ```
+//!
+//! What a new master has not received is what the engine looks for anyway, as after any loss: an
+//! event whose head is behind what nodes know and the archive has is rebuilt.
+
+use super::client::{ClientError, Servers, is_refused_login, tcp_settings};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::{
+    AsyncConnectionConfig, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError,
+    RedisFuture, ServerErrorKind, Value,
+};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// How often the Sentinels are asked although nothing has failed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long one Sentinel may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long what stood in the way of a connection is told to others who ask, instead of trying again.
+const RECENT: Duration = Duration::from_millis(100);
+/// How long an answer that takes its time may take: as long as the longest script.
+const LONGEST: Duration = super::client::LONGEST;
+
+/// Some Sentinels, and who is the master by what they say.
+pub(super) struct Sentinels {
+    all: Vec<Sentinel>,
+    /// What they call the master.
+    name: String,
+    /// How the master is spoken with, wherever it is.
+    master: ConnectionInfo,
+    /// Where it is, as far as is known.
+    known: RwLock<Option<Master>>,
+    /// Connections that were made.
+    made: AtomicU64,
+}
+
+struct Sentinel {
+    client: redis::Client,
+    /// Made when it is asked first, and anew after it failed.
+    connection: Mutex<Option<MultiplexedConnection>>,
+}
+
+/// Who the master is, by what a Sentinel says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Master {
+    /// Of the configuration that the Sentinel has heard of last.
+    epoch: u64,
+    address: ConnectionAddr,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sentinels {
+    /// Those of the settings, who are asked each second from now on. Must be called in a runtime.
+    ///
+    /// # Errors
+    /// An address is none.
+    pub(super) fn new(servers: &Servers) -> Result<Arc<Self>, ClientError> {
+        let [url] = servers.urls.as_slice() else {
+            let why = "use one address for a master behind Sentinels";
+            return Err(ClientError::Unreachable(why.to_owned()));
+        };
+        let sentinel = |url: &String| -> Result<Sentinel, RedisError> {
+            Ok(Sentinel { client: servers.client(url)?, connection: Mutex::default() })
+        };
+        let all = servers.sentinels.iter().map(sentinel).collect::<Result<_, _>>()?;
+        let master = servers.client(url)?.get_connection_info().clone();
+        let sentinels = Arc::new(Self {
+            all,
+            name: name_of(master.addr()),
+            master,
+            known: RwLock::new(None),
+            made: AtomicU64::new(0),
+        });
+        tokio::spawn(keep_looking(Arc::downgrade(&sentinels)));
+        Ok(sentinels)
+    }
+
+    /// Where the master is, as far as is known.
+    pub(super) fn known(&self) -> Option<ConnectionAddr> {
+        self.latest().map(|master| master.address)
+    }
+
+    fn is_at(&self, address: &ConnectionAddr) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().is_some_and(|known| known.address == *address)
+    }
+
+    fn latest(&self) -> Option<Master> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks all of them, until most have answered and none is behind what is known: the one with the
+    /// highest epoch is believed.
+    async fn look(&self) -> Result<ConnectionAddr, RedisError> {
+        let least = self.latest().map_or(0, |master| master.epoch);
+        let mut asked: FuturesUnordered<_> = self.all.iter().map(|one| self.ask(one)).collect();
+        let (mut best, mut answered, mut failed): (Option<Master>, _, _) = (None, 0, None);
+        while let Some(told) = asked.next().await {
+            match told {
+                Ok(told) => {
+                    answered += 1;
+                    if best.as_ref().is_none_or(|best| told.epoch > best.epoch) {
+                        best = Some(told);
+                    }
+                }
+                Err(error) => failed = Some(error),
+            }
+            let is_behind = best.as_ref().is_none_or(|best| best.epoch < least);
+            if answered > self.all.len() / 2 && !is_behind {
+                break;
+            }
+        }
+        let Some(best) = best else {
+            return Err(failed.unwrap_or_else(|| away("there are no Sentinels to ask")));
+        };
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_some_and(|known| known.address != best.address) {
+            tracing::warn!(address = %best.address, master = self.name, "Redis has another master");
+        }
+        *known = Some(best.clone());
+        Ok(best.address)
+    }
+
+    async fn ask(&self, sentinel: &Sentinel) -> Result<Master, RedisError> {
+        let told = timeout(PATIENCE, self.ask_at_once(sentinel)).await;
+        let told = told.unwrap_or_else(|_| Err(away("no answer in time")));
+        told.map_err(|error| {
+            *lock(&sentinel.connection) = None;
+            let (address, why) = (sentinel.client.get_connection_info().addr(), error.to_string());
+            let name = &self.name;
+            away(&if why.contains("No such master") {
+                format!(
+                    "Sentinel {address} knows no master {name:?}; look at redis.urls, whose host is \
+                     the master's name"
+                )
+            } else if is_refused_login(&why) {
+                format!(
+                    "Sentinel {address} does not let this user in; look at user and password in \
+                     redis.sentinels"
+                )
+            } else {
+                format!("Sentinel {address}: {why}")
+            })
+        })
+    }
+
+    async fn ask_at_once(&self, sentinel: &Sentinel) -> Result<Master, RedisError> {
+        let present = lock(&sentinel.connection).clone();
+        let mut connection = match present {
+            Some(connection) => connection,
+            None => {
+                let limits = AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE));
+                let client = &sentinel.client;
+                let made = client.get_multiplexed_async_connection_with_config(&limits).await?;
+                lock(&sentinel.connection).insert(made).clone()
+            }
+        };
+        let mut both = redis::pipe();
+        // While it promotes a replica it tells that one first, and the epoch is new by then.
+        both.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(&self.name);
+        both.cmd("SENTINEL").arg("MASTER").arg(&self.name);
+        let (address, facts): (Option<(String, u16)>, HashMap<String, String>) =
+            both.query_async(&mut connection).await?;
+        let (host, port) = address.ok_or_else(|| away("it has no address of the master"))?;
+        let epoch = facts.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
+        Ok(Master { epoch, address: with_host(self.master.addr(), host, port) })
+    }
+
+    /// Connects to the master, which must know itself that it is one.
+    async fn connect(&self, limit: Duration) -> Result<Live, RedisError> {
+        let address = self.look().await?;
+        let info = self.master.clone().set_addr(address.clone()).set_tcp_settings(tcp_settings());
+        let client = redis::Client::open(info)?;
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(limit))
+            .set_response_timeout(Some(LONGEST));
+        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        let role: Value = redis::cmd("ROLE").query_async(&mut connection).await?;
+        if is_master(&role) {
+            Ok(Live { number: self.made.fetch_add(1, Ordering::Relaxed), address, connection })
+        } else {
+            Err(away(&format!("{address} is no master any more, or not yet")))
+        }
+    }
+}
+
+/// Asks each second as long as anybody is connected.
+async fn keep_looking(sentinels: Weak<Sentinels>) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(sentinels) = sentinels.upgrade() else { return };
+        // Sentinels that are away decide nothing, and the master we have goes on.
+        if let Err(error) = sentinels.look().await {
+            tracing::debug!(%error, "no Sentinel answers");
+        }
+    }
+}
+
+/// A connection to a master.
+#[derive(Clone)]
+struct Live {
+    /// Which it is of all that were made.
+    number: u64,
+    address: ConnectionAddr,
+    connection: MultiplexedConnection,
+}
+
+/// A connection to whoever is the master. Clones share it.
+#[derive(Clone)]
+pub(super) struct Followed(Arc<Following>);
+
+struct Following {
+    sentinels: Arc<Sentinels>,
+    limit: Duration,
+    live: Mutex<Option<Live>>,
+    /// Held by whoever makes the next one; what stood in the way last, and when.
+    mending: tokio::sync::Mutex<Option<(Instant, RedisError)>>,
+}
+
+impl Followed {
+    /// Connects to the master that the Sentinels name.
+    ///
+    /// # Errors
+    /// No Sentinel answers, or the master does not.
+    pub(super) async fn open(
+        sentinels: &Arc<Sentinels>,
+        limit: Duration,
+    ) -> Result<Self, ClientError> {
+        let live = sentinels.connect(limit).await?;
+        Ok(Self(Arc::new(Following {
+            sentinels: sentinels.clone(),
+            limit,
+            live: Mutex::new(Some(live)),
+            mending: tokio::sync::Mutex::default(),
+        })))
+    }
+
+    fn present(&self) -> Option<Live> {
+        let live = lock(&self.0.live).clone();
+        live.filter(|live| self.0.sentinels.is_at(&live.address))
+    }
+
+    /// The connection; made anew if it broke, or if another server is the master now.
+    async fn live(&self) -> Result<Live, RedisError> {
+        if let Some(live) = self.present() {
+            return Ok(live);
+        }
+        let mut failed = self.0.mending.lock().await;
+        if let Some(live) = self.present() {
+            return Ok(live);
+        }
+        if let Some((_, error)) = failed.as_ref().filter(|(at, _)| at.elapsed() < RECENT) {
+            return Err(error.clone());
+        }
+        match self.0.sentinels.connect(self.0.limit).await {
+            Ok(live) => {
+                *lock(&self.0.live) = Some(live.clone());
+                *failed = None;
+                Ok(live)
+            }
+            Err(error) => {
+                *failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Looks at what came of a command: a connection that broke, or to whoever is no master any
+    /// more, is not used again.
+    fn noted<T>(&self, number: u64, came: Result<T, RedisError>) -> Result<T, RedisError> {
+        if came.as_ref().err().is_some_and(is_over) {
+            let mut live = lock(&self.0.live);
+            // Another one may have been made meanwhile.
+            if live.as_ref().is_some_and(|live| live.number == number) {
+                *live = None;
+            }
+        }
+        came
+    }
+}
+
+impl ConnectionLike for Followed {
+    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move {
+            let Live { number, mut connection, .. } = self.live().await?;
+            let came = connection.req_packed_command(command).await;
+            self.noted(number, came.and_then(Value::extract_error))
+        })
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        Box::pin(async move {
+            let Live { number, mut connection, .. } = self.live().await?;
+            let came = connection.req_packed_commands(pipeline, offset, count).await;
+            self.noted(number, came)
+        })
+    }
+
+    fn get_db(&self) -> i64 {
+        self.0.sentinels.master.redis_settings().db()
+    }
+}
+
+fn is_over(error: &RedisError) -> bool {
+    let is_demoted = matches!(
+        error.kind(),
+        ErrorKind::Server(
+            ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown | ServerErrorKind::BusyLoading
+        )
+    );
+    is_demoted || error.is_unrecoverable_error() || error.is_connection_dropped()
+}
+
+/// What ROLE begins with.
+fn is_master(role: &Value) -> bool {
+    let Value::Array(parts) = role else { return false };
+    let first = parts.first().cloned().map(redis::from_redis_value::<String>);
+    matches!(first, Some(Ok(role)) if role == "master")
+}
+
+/// The master's name, which stands in the place of a host.
+fn name_of(address: &ConnectionAddr) -> String {
+    match address {
+        ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => host.clone(),
+        // The enum is the client's; settings allow no sockets here.
+        ConnectionAddr::Unix(_) | _ => String::new(),
+    }
+}
+
+/// An address at another host, spoken with in the same way.
+pub(super) fn with_host(address: &ConnectionAddr, host: String, port: u16) -> ConnectionAddr {
+    match address {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
+            host,
+            port,
+            insecure: *insecure,
+            tls_params: tls_params.clone(),
+        },
+        // The enum is the client's, and who is named by a host is not a socket.
+        ConnectionAddr::Tcp(..) | ConnectionAddr::Unix(_) | _ => ConnectionAddr::Tcp(host, port),
+    }
+}
+
+fn away(why: &str) -> RedisError {
+    RedisError::from((ErrorKind::Io, "Redis behind Sentinels", why.to_owned()))
+}
