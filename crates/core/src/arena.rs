@@ -158,12 +158,13 @@ struct Filed {
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     arena: Arena<T>,
+    /// None before the first record: an event that was archived stays without.
     shards: Vec<HashTable<Filed>>,
 }
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self { arena: Arena::default(), shards: (0..SHARDS).map(|_| HashTable::new()).collect() }
+        Self { arena: Arena::default(), shards: Vec::new() }
     }
 }
 
@@ -171,7 +172,7 @@ impl<T: Keyed> Table<T> {
     pub(crate) fn find(&self, key: &str) -> Option<Idx> {
         let (hash, shard) = Hash::of(key);
         let is_it = |filed: &Filed| filed.hash == hash && self.arena[filed.idx].key() == key;
-        self.shards[shard].find(hash.wide(), is_it).map(|filed| filed.idx)
+        self.shards.get(shard)?.find(hash.wide(), is_it).map(|filed| filed.idx)
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&T> {
@@ -182,6 +183,9 @@ impl<T: Keyed> Table<T> {
     pub(crate) fn insert(&mut self, record: T) -> Idx {
         let (hash, shard) = Hash::of(record.key());
         let idx = self.arena.insert(record);
+        if self.shards.is_empty() {
+            self.shards.resize_with(SHARDS, HashTable::new);
+        }
         self.shards[shard]
             .insert_unique(hash.wide(), Filed { hash, idx }, |filed| filed.hash.wide());
         idx
@@ -218,5 +222,30 @@ impl<T> ops::Index<Idx> for Table<T> {
 impl<T> ops::IndexMut<Idx> for Table<T> {
     fn index_mut(&mut self, idx: Idx) -> &mut T {
         &mut self.arena[idx]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Named(&'static str);
+
+    impl Keyed for Named {
+        fn key(&self) -> &str {
+            self.0
+        }
+    }
+
+    #[test]
+    fn table_takes_memory_with_its_first_record_only() {
+        let mut table = Table::default();
+        assert!(table.find("ada").is_none());
+        assert_eq!((table.shards.capacity(), table.arena.chunks.capacity()), (0, 0));
+        let ada = table.insert(Named("ada"));
+        assert_eq!(table.find("ada"), Some(ada));
+        table.remove(ada);
+        assert!(table.find("ada").is_none());
     }
 }
