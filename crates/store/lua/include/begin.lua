@@ -76,9 +76,10 @@ local BASE = {
 }
 
 -- Reads the fields that all scripts need, and more, into M.
-local function read_meta(fields)
-  for i = 1, #BASE do
-    fields[#fields + 1] = BASE[i]
+local function read_meta(more)
+  local fields, base = {unpack(BASE)}, #BASE
+  for i = 1, #more do
+    fields[base + i] = more[i]
   end
   local values = redis.call('HMGET', K.meta, unpack(fields))
   for i = 1, #fields do

@@ -3,8 +3,9 @@
 --   line.push(user, number, parked, composite)   reads JOIN_FIELDS
 --   join_stream(stream, place, user, number)     the stream of a user's places
 --#include line
-local JOIN_FIELDS = { 'taken', 'line_version', 'last_score', 'moved_ms', 'streams', 'place_ttl_ms',
-  'seed_hash' }
+local JOIN_FIELDS = {
+  'taken', 'line_version', 'last_score', 'moved_ms', 'streams', 'place_ttl_ms', 'seed_hash',
+}
 
 -- The score of a place taken now (core/src/score.rs: Scores::next). Without the counter equal
 -- scores are told apart by the place's number, so that the order is the same.

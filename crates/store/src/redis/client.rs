@@ -1,6 +1,7 @@
 //! Connections to Redis, Redis Cluster or a master behind Sentinels, a few of each, and scripts
-//! called by their SHA-1.
+//! called as functions, or by their SHA-1 where a server has none.
 
+use super::library::Library;
 use super::scripts::Script;
 use super::sentinel::{Followed, Sentinels};
 use crate::engine::Failure;
@@ -8,7 +9,9 @@ use onrush_tls::{Certificates, Refusal};
 use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
+use redis::cluster_routing::{
+    MultipleNodeRoutingInfo, Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr,
+};
 use redis::io::tcp::TcpSettings;
 use redis::{
     ClientTlsConfig, Cmd, ErrorKind, IntoConnectionInfo, Pipeline, RedisError, ServerErrorKind,
@@ -16,7 +19,7 @@ use redis::{
 };
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -150,6 +153,14 @@ impl Connection {
         answer.and_then(Value::extract_error)
     }
 
+    /// Sends a command without keys to the server that has this one.
+    async fn command_for(&mut self, key: &str, command: Cmd) -> Result<Value, RedisError> {
+        let Self::Cluster(connection) = self else { return self.command(&command).await };
+        let home = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
+        let answer = connection.route_command(command, RoutingInfo::SingleNode(home)).await;
+        answer.and_then(Value::extract_error)
+    }
+
     async fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
         match self {
             Self::Single(connection) => pipeline.query_async(connection).await,
@@ -213,6 +224,8 @@ pub(super) struct Client {
     sentinels: Option<Arc<Sentinels>>,
     next: AtomicUsize,
     timeout: Duration,
+    /// Whether the server takes no functions from us: scripts are called by their texts then.
+    without_functions: AtomicBool,
 }
 
 impl Client {
@@ -235,7 +248,9 @@ impl Client {
                 None => Connection::open(servers, timeout).await?,
             });
         }
-        Ok(Self { connections: opened, sentinels, next: AtomicUsize::new(0), timeout })
+        let without_functions = AtomicBool::new(false);
+        let next = AtomicUsize::new(0);
+        Ok(Self { connections: opened, sentinels, next, timeout, without_functions })
     }
 
     /// Who knows the master, if anybody has to be asked.
@@ -269,8 +284,60 @@ impl Client {
         within(self.timeout, self.connection().pipeline(pipeline)).await
     }
 
-    /// Runs a script. A server that does not know it yet is given its text; one that `is_long` is
-    /// waited for longer.
+    /// A script as a function, if the server is known to take them.
+    fn library<'s>(&self, script: &'s Script) -> Option<&'s Library> {
+        let without = self.without_functions.load(Ordering::Relaxed);
+        script.library.as_ref().filter(|_| !without)
+    }
+
+    /// Gives all functions to the server, or to all masters of the cluster, ahead: one that has no
+    /// memory left takes none any more, and runs those that it has.
+    pub(super) async fn load_all<'s>(&self, scripts: impl Iterator<Item = &'s Script>) {
+        for library in scripts.filter_map(|script| script.library.as_ref()) {
+            let mut command = redis::cmd("FUNCTION");
+            match self.on_all_masters(command.arg("LOAD").arg(&library.text)).await {
+                Err(ClientError::Answered(why)) if why.contains("already exists") => {}
+                Err(error) => {
+                    // Whoever calls one finds out more.
+                    tracing::debug!(%error, "functions are not loaded ahead");
+                    return;
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Gives a function to the server that has this key; whether it has it now.
+    async fn load(&self, connection: &mut Connection, library: &Library, key: &str) -> bool {
+        let mut command = redis::cmd("FUNCTION");
+        command.arg("LOAD").arg(&library.text);
+        let error = match connection.command_for(key, command).await {
+            Err(error) if is_there_already(&error) => return true,
+            Err(error) => error,
+            Ok(_) => return true,
+        };
+        if is_refused_function(&error) {
+            self.do_without(&error);
+        } else {
+            // Whoever calls it is told of it as well, or reaches another server.
+            tracing::warn!(%error, library = library.name, "Redis does not take a function");
+        }
+        false
+    }
+
+    /// Calls scripts by their texts from now on.
+    fn do_without(&self, error: &RedisError) {
+        if !self.without_functions.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                %error,
+                "Redis takes no functions from this user: scripts are called by their texts, which \
+                 takes it longer; allow the user FUNCTION and FCALL"
+            );
+        }
+    }
+
+    /// Runs a script. A server that does not know it yet is given it; one that `is_long` is waited
+    /// for longer.
     pub(super) async fn script(
         &self,
         script: &Script,
@@ -284,9 +351,21 @@ impl Client {
             command
         };
         let mut connection = self.connection();
-        let known = call("EVALSHA", &script.sha);
         let run = async {
-            match connection.command(&known).await {
+            if let Some(library) = self.library(script) {
+                let call = call("FCALL", &library.name);
+                match connection.command(&call).await {
+                    Err(error) if is_refused_function(&error) => self.do_without(&error),
+                    Err(error) if is_unknown_function(&error) => {
+                        let of = keys.first().copied().unwrap_or_default();
+                        if self.load(&mut connection, library, of).await {
+                            return connection.command(&call).await;
+                        }
+                    }
+                    answered => return answered,
+                }
+            }
+            match connection.command(&call("EVALSHA", &script.sha)).await {
                 Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
                     connection.command(&call("EVAL", &script.text)).await
                 }
@@ -299,6 +378,20 @@ impl Client {
             ClientError::Unreachable(_) | ClientError::OutOfMemory => error,
         })
     }
+}
+
+fn is_unknown_function(error: &RedisError) -> bool {
+    error.detail().is_some_and(|said| said.contains("Function not found"))
+}
+
+/// Whether a server has no functions, or none for this user.
+fn is_refused_function(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm)
+        || error.detail().is_some_and(|said| said.contains("unknown command"))
+}
+
+fn is_there_already(error: &RedisError) -> bool {
+    error.detail().is_some_and(|said| said.contains("already exists"))
 }
 
 async fn within<T>(

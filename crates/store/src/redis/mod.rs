@@ -32,6 +32,7 @@ pub mod kit;
 mod known;
 mod ladders;
 mod layout;
+mod library;
 mod node;
 mod options;
 pub mod points;
@@ -104,6 +105,7 @@ impl RedisEngine {
         };
         let client = Client::open(&servers, options.connections, options.timeout_ms).await?;
         start::check_server(&client).await?;
+        client.load_all(scripts::all().into_iter()).await;
         let limit = Duration::from_millis(u64::from(options.timeout_ms));
         let transactions = Transactions::new(&servers, client.sentinels().cloned(), limit)?;
         let node = Node::new(client, transactions, &options);

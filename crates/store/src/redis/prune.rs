@@ -2,38 +2,64 @@
 //!
 //! Redis runs a script from its first line each time, so every function of an included part costs
 //! its making, called or not: for a hold that was a third of its time. Parts stay whole for their
-//! readers, and scripts get what they call.
+//! readers, and scripts get what they call. (`library.rs` has functions made once, where it can.)
 
 use std::collections::{HashMap, HashSet};
 
 /// A function or constant of a script's outermost level, or a line of something else.
-struct Item<'a> {
+pub(super) struct Item<'a> {
     /// `None` for what is always run.
-    name: Option<&'a str>,
-    lines: Vec<&'a str>,
+    pub(super) name: Option<&'a str>,
+    pub(super) lines: Vec<&'a str>,
 }
 
-/// The script without the functions and constants of its outermost level that nothing it runs names.
+/// A script's included parts and its own lines, without the functions and constants of the outermost
+/// level that nothing it runs names.
 ///
 /// These begin at the start of a line, as `local function f(`, `function table.f(` or
 /// `local name = `, and end with it or with an `end` or `}` that stands alone at the start of a
 /// line.
-pub(super) fn prune(text: &str) -> String {
-    let items = items(text);
-    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (position, item) in items.iter().enumerate() {
-        by_name.entry(item.name.unwrap_or_default()).or_default().push(position);
-    }
-    let mut used = HashSet::new();
-    let mut next = by_name.get("").cloned().unwrap_or_default();
-    while let Some(position) = next.pop() {
-        if used.insert(position) {
-            let names = items[position].lines.iter().flat_map(|line| names(line));
-            next.extend(names.filter_map(|name| by_name.get(name)).flatten());
+pub(super) struct Pruned<'a> {
+    pub(super) shared: Vec<Item<'a>>,
+    pub(super) own: Vec<Item<'a>>,
+}
+
+impl<'a> Pruned<'a> {
+    pub(super) fn new(shared: &'a str, own: &'a str) -> Self {
+        let (mut items, own) = (items(shared), items(own));
+        let shared = items.len();
+        items.extend(own);
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (position, item) in items.iter().enumerate() {
+            by_name.entry(item.name.unwrap_or_default()).or_default().push(position);
         }
+        let mut used = HashSet::new();
+        let mut next = by_name.get("").cloned().unwrap_or_default();
+        while let Some(position) = next.pop() {
+            if used.insert(position) {
+                let names = items[position].lines.iter().flat_map(|line| names(line));
+                next.extend(names.filter_map(|name| by_name.get(name)).flatten());
+            }
+        }
+        let mut kept = Self { shared: Vec::new(), own: Vec::new() };
+        for (position, item) in items.into_iter().enumerate() {
+            if used.contains(&position) {
+                let part = if position < shared { &mut kept.shared } else { &mut kept.own };
+                part.push(item);
+            }
+        }
+        kept
     }
-    let kept = items.iter().enumerate().filter(|(position, _)| used.contains(position));
-    kept.flat_map(|(_, item)| &item.lines).flat_map(|line| [line, "\n"]).collect()
+
+    /// All of it, as one script.
+    pub(super) fn text(&self) -> String {
+        text(self.shared.iter().chain(&self.own))
+    }
+}
+
+/// Items one after the other.
+pub(super) fn text<'i, 'a: 'i>(items: impl IntoIterator<Item = &'i Item<'a>>) -> String {
+    items.into_iter().flat_map(|item| &item.lines).flat_map(|line| [line, "\n"]).collect()
 }
 
 fn items(text: &str) -> Vec<Item<'_>> {
@@ -73,7 +99,7 @@ fn names(line: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::prune;
+    use super::Pruned;
 
     #[test]
     fn what_nothing_names_is_left_out() {
@@ -88,12 +114,12 @@ mod tests {
                     local function inner(n)\n  return 'x'..LIMIT\nend\n\
                     function t.used()\n  return inner(1)\nend\n\
                     return t.used()\n";
-        assert_eq!(prune(text), kept);
+        assert_eq!(Pruned::new("", text).text(), kept);
     }
 
     #[test]
     fn a_call_at_the_outermost_level_stays() {
         let text = "local function f()\n  return 1\nend\nlocal out = f()\nif out then\n  return out\nend\n";
-        assert_eq!(prune(text), text);
+        assert_eq!(Pruned::new(text, "").text(), text);
     }
 }

@@ -1,7 +1,9 @@
 //! The Lua scripts: their texts with what they include, and their SHA-1.
 
-use super::prune::prune;
+use super::library::{Leave, Library};
+use super::prune::Pruned;
 use redis::Script as Hashed;
+use std::fmt::Write;
 use std::sync::{LazyLock, OnceLock};
 
 /// One script.
@@ -10,6 +12,8 @@ pub(super) struct Script {
     pub(super) name: &'static str,
     pub(super) text: String,
     pub(super) sha: String,
+    /// The same as a function; `None` if it is called by its text alone.
+    pub(super) library: Option<Library>,
     /// The same script, telling its writes instead of making them.
     telling: OnceLock<Box<Self>>,
 }
@@ -27,8 +31,7 @@ macro_rules! scripts {
         });)+
 
         /// All of them.
-        #[cfg(test)]
-        fn all() -> Vec<&'static Script> {
+        pub(super) fn all() -> Vec<&'static Script> {
             vec![$(LazyLock::force(&$name)),+]
         }
     };
@@ -135,16 +138,21 @@ scripts! {
 
 impl Script {
     fn new(name: &'static str, text: &str) -> Self {
-        let mut included = Vec::new();
-        let mut whole = String::new();
-        include(text, &mut included, &mut whole);
-        let whole = prune(&whole);
-        Self::of_text(name, whole)
+        let (mut included, mut shared, mut own) = (Vec::new(), String::new(), String::new());
+        for line in text.lines() {
+            match line.strip_prefix("--#include ") {
+                Some(wanted) => include_part(wanted, &mut included, &mut shared),
+                None => writeln!(own, "{}", code(line)).expect("memory can be written to"),
+            }
+        }
+        let pruned = Pruned::new(&shared, &own);
+        let library = Some(Library::new(&pruned, leave(name)));
+        Self { library, ..Self::of_text(name, pruned.text()) }
     }
 
     fn of_text(name: &'static str, text: String) -> Self {
         let sha = Hashed::new(&text).get_hash().to_owned();
-        Self { name, text, sha, telling: OnceLock::new() }
+        Self { name, text, sha, library: None, telling: OnceLock::new() }
     }
 
     /// The script, telling its writes instead of making them (lua/include/told.lua).
@@ -160,29 +168,79 @@ impl Script {
     }
 }
 
+/// What is done also by a server that takes nothing new.
+fn leave(name: &str) -> Leave {
+    const ENDS: [&str; 21] = [
+        "archive",
+        "begin_payment",
+        "cancel_confirmed",
+        "check_in",
+        "close",
+        "close_prequeue",
+        "confirm",
+        "declaim",
+        "draw_chunk",
+        "extend",
+        "fail_payment",
+        "leave",
+        "name_payer",
+        "pause",
+        "recover",
+        "release",
+        "release_channel",
+        "remove_visitor",
+        "see",
+        "tick",
+        "unblock",
+    ];
+    match name.split_once('/') {
+        Some(("query", _)) => Leave::Reads,
+        Some((_, command)) if ENDS.contains(&command) => Leave::Ends,
+        Some(_) | None => Leave::Begins,
+    }
+}
+
 /// Adds `text` to `whole`, with its includes in their places, each part once.
 fn include(text: &str, included: &mut Vec<&'static str>, whole: &mut String) {
     for line in text.lines() {
-        let Some(wanted) = line.strip_prefix("--#include ") else {
-            // Comments are for readers of the files; Redis keeps and hashes the rest.
-            if !line.trim_start().starts_with("--") {
-                whole.push_str(line);
-            }
+        if let Some(wanted) = line.strip_prefix("--#include ") {
+            include_part(wanted, included, whole);
+        } else {
+            whole.push_str(code(line));
             whole.push('\n');
-            continue;
-        };
-        let found = INCLUDES.iter().find(|(name, _)| *name == wanted.trim());
-        let (name, part) = found.unwrap_or_else(|| panic!("there is no include {wanted}"));
-        if !included.contains(name) {
-            included.push(name);
-            include(part, included, whole);
         }
     }
+}
+
+fn include_part(wanted: &str, included: &mut Vec<&'static str>, whole: &mut String) {
+    let found = INCLUDES.iter().find(|(name, _)| *name == wanted.trim());
+    let (name, part) = found.unwrap_or_else(|| panic!("there is no include {wanted}"));
+    if !included.contains(name) {
+        included.push(name);
+        include(part, included, whole);
+    }
+}
+
+/// A line without what is for readers of the files; Redis keeps and hashes the rest.
+fn code(line: &str) -> &str {
+    if line.trim_start().starts_with("--") { "" } else { line }
 }
 
 #[cfg(test)]
 mod tests {
     use super::all;
+    use onrush_testkit::{Redis, need};
+
+    #[test]
+    fn every_script_is_a_function_that_redis_takes() {
+        let Some(redis) = need(Redis::start()) else { return };
+        for script in all() {
+            let library = script.library.as_ref().expect("it is one");
+            let loaded = redis.command(&["FUNCTION", "LOAD", &library.text]);
+            let loaded = loaded.unwrap_or_else(|error| panic!("{}: {error}", script.name));
+            assert_eq!(loaded.trim(), library.name, "{}", script.name);
+        }
+    }
 
     #[test]
     fn nothing_shared_is_declared_again() {

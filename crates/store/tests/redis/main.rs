@@ -8,6 +8,7 @@ mod counts;
 mod encrypted;
 mod failover;
 mod flags;
+mod functions;
 mod loss;
 mod money;
 mod optimistic;
