@@ -1,6 +1,7 @@
 //! One open stream, as the hub sees it: whose it is, and what is still to be written to it.
 
 use crate::live::message::{Kind, Message};
+use onrush_core::Time;
 use onrush_core::ids::{EventId, PlaceId, UserId};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -42,7 +43,11 @@ pub struct Conn {
 
 #[derive(Debug, Default)]
 struct Mailbox {
-    waiting: VecDeque<Message>,
+    /// With when it was decided what they tell, if the feed tells it.
+    waiting: VecDeque<(Option<Time>, Message)>,
+    /// When the visitor stood where the first messages said. The feed of a cluster comes later than
+    /// its present state: what was decided before is in that, and may be over by then.
+    began: Option<Time>,
     reader: Option<Waker>,
     closed: bool,
 }
@@ -84,15 +89,31 @@ impl Conn {
         self.doing.store(number, Ordering::Relaxed);
     }
 
+    /// Whether what was decided then is news here.
+    pub fn is_news(&self, at: Time) -> bool {
+        self.mailbox().began.is_none_or(|began| at >= began)
+    }
+
     /// Leaves a message for the reader. A reader who lets too many wait is told goodbye instead.
     pub fn send(&self, message: Message) {
+        self.put(None, message);
+    }
+
+    /// The same of what the feed tells, decided `at` that time, if it is news.
+    pub fn tell(&self, at: Time, message: Message) {
+        self.put(Some(at), message);
+    }
+
+    fn put(&self, at: Option<Time>, message: Message) {
         let mut mailbox = self.mailbox();
-        if mailbox.closed {
+        let is_old = at.zip(mailbox.began).is_some_and(|(at, began)| at < began);
+        if mailbox.closed || is_old {
             return;
         }
         let kind = message.kind();
         if kind == Kind::Position
-            && let Some(last) = mailbox.waiting.iter_mut().find(|old| old.kind() == Kind::Position)
+            && let Some((_, last)) =
+                mailbox.waiting.iter_mut().find(|(_, old)| old.kind() == Kind::Position)
         {
             *last = message;
             return;
@@ -102,10 +123,11 @@ impl Conn {
         }
         if mailbox.waiting.len() >= MAX_WAITING {
             mailbox.waiting.clear();
-            mailbox.waiting.push_back(Message::new(&super::message::Content::Bye));
+            let bye = Message::new(&super::message::Content::Bye);
+            mailbox.waiting.push_back((None, bye));
             mailbox.closed = true;
         } else {
-            mailbox.waiting.push_back(message);
+            mailbox.waiting.push_back((at, message));
             mailbox.closed = kind == Kind::Bye;
         }
         let reader = mailbox.reader.take();
@@ -115,15 +137,20 @@ impl Conn {
         }
     }
 
-    /// Puts the messages that say where everything stands before those that came meanwhile.
-    pub fn send_first(&self, first: Vec<Message>, doing: Doing) {
+    /// Puts the messages that say where everything stood at `at` before those that came meanwhile,
+    /// and leaves out what had been decided before.
+    pub fn send_first(&self, first: Vec<Message>, at: Time, doing: Doing) {
         let mut mailbox = self.mailbox();
+        let came = mailbox.waiting.len();
+        mailbox.began = Some(at);
+        mailbox.waiting.retain(|(decided_at, _)| decided_at.is_none_or(|decided| decided >= at));
+        let was_old = mailbox.waiting.len() < came;
         for message in first.into_iter().rev() {
-            mailbox.waiting.push_front(message);
+            mailbox.waiting.push_front((None, message));
         }
         drop(mailbox);
-        // What the feed said meanwhile is newer.
-        if self.doing() == Doing::Nothing {
+        // What the feed said meanwhile is newer, but for what was left out.
+        if was_old || self.doing() == Doing::Nothing {
             self.set_doing(doing);
         }
     }
@@ -132,7 +159,7 @@ impl Conn {
     pub fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<Message>> {
         let mut mailbox = self.mailbox();
         match mailbox.waiting.pop_front() {
-            Some(message) => {
+            Some((_, message)) => {
                 if mailbox.waiting.is_empty() {
                     mailbox.waiting = VecDeque::new();
                 }
@@ -181,6 +208,30 @@ mod tests {
         conn.send(Message::new(&Content::NotInQueue));
         conn.send(position(2));
         conn.send(Message::keep_alive());
+        assert_eq!(all(&conn), [Kind::Position, Kind::News]);
+    }
+
+    /// As the feed of a cluster may: it comes later than the state that a stream begins with.
+    #[test]
+    fn what_was_decided_before_the_stream_began_is_not_told() {
+        let conn = conn();
+        let left = || Message::new(&Content::NotInQueue);
+        conn.set_doing(Doing::Shopping);
+        conn.tell(Time(4), left());
+        conn.send_first(vec![position(3)], Time(5), Doing::WaitingNear);
+        conn.tell(Time(4), left());
+        assert_eq!(all(&conn), [Kind::Position]);
+        assert_eq!(conn.doing(), Doing::WaitingNear);
+        assert!(!conn.is_news(Time(4)) && conn.is_news(Time(5)));
+        conn.tell(Time(5), left());
+        assert_eq!(all(&conn), [Kind::News]);
+    }
+
+    #[test]
+    fn what_came_while_a_stream_began_is_told_after_its_beginning() {
+        let conn = conn();
+        conn.tell(Time(5), Message::new(&Content::NotInQueue));
+        conn.send_first(vec![position(3)], Time(5), Doing::WaitingNear);
         assert_eq!(all(&conn), [Kind::Position, Kind::News]);
     }
 

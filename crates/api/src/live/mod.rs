@@ -34,7 +34,7 @@ use onrush_core::ids::{BookingId, EventId, PlaceId, UserId};
 use onrush_core::question::{EventNow, PlaceOf};
 use onrush_core::view::{AdmissionState, PlaceState, PlaceView};
 use onrush_core::{Refusal, Time};
-use onrush_store::{Ask, Engine, Failure};
+use onrush_store::{Answer, Ask, Engine, Failure};
 use place::PlaceBody;
 use seats::Boards;
 use shares::Shares;
@@ -186,7 +186,7 @@ impl Hub {
     ) -> Result<Open, LiveError> {
         // Registered before anything is asked, so that what happens meanwhile is told as well.
         let open = self.add(Conn::new(event.clone(), user.clone(), place), address)?;
-        let view = self.engine.ask(event.clone(), EventNow).await?.value;
+        let Answer { at, value: view } = self.engine.ask(event.clone(), EventNow).await?;
         let roomless = view.settings.room.is_none();
         let place = self.place(&event, PlaceOf { user: user.clone(), place }).await?;
         let mut first = vec![Message::new(&Content::Phase { phase: view.phase })];
@@ -208,7 +208,7 @@ impl Hub {
         if let Some(channel) = self.streams().events.get_mut(&event) {
             channel.roomless = roomless;
         }
-        open.conn.send_first(first, doing);
+        open.conn.send_first(first, at, doing);
         Ok(open)
     }
 

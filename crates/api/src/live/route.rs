@@ -52,14 +52,15 @@ impl Hub {
             let admission = {
                 let mut streams = self.streams();
                 let Some(channel) = streams.events.get_mut(&entry.event) else { return };
-                channel.route(change)
+                channel.route(entry.at, change)
             };
             if let Some(Admission { conns, place, until, arrive_by }) = admission {
                 for conn in conns {
                     let pass =
                         self.passes.sign(&conn.event, &conn.user, place, until, unix_now_s());
                     let arrive_by = Some(arrive_by);
-                    conn.send(Message::new(&Content::YourTurn { place, until, arrive_by, pass }));
+                    let turn = Content::YourTurn { place, until, arrive_by, pass };
+                    conn.tell(entry.at, Message::new(&turn));
                 }
             }
         }
@@ -67,7 +68,7 @@ impl Hub {
 }
 
 impl Channel {
-    fn route(&mut self, change: &Change) -> Option<Admission> {
+    fn route(&mut self, at: Time, change: &Change) -> Option<Admission> {
         self.admission_may_differ = true;
         match change {
             Change::Setup(change) => match change {
@@ -87,14 +88,14 @@ impl Channel {
                 | SetupChange::CapacityAdjusted { .. } => {}
             },
             Change::Sale(change) => match change {
-                SaleChange::PrequeueOpened => self.tell_phase(Phase::Prequeue),
+                SaleChange::PrequeueOpened => self.tell_phase(at, Phase::Prequeue),
                 SaleChange::SaleOpened { .. } => {
                     self.moves += 1;
-                    self.tell_phase(Phase::Open);
+                    self.tell_phase(at, Phase::Open);
                 }
-                SaleChange::SaleResumed => self.tell_phase(Phase::Open),
-                SaleChange::SalePaused => self.tell_phase(Phase::Paused),
-                SaleChange::SaleClosed => self.tell_phase(Phase::Closed),
+                SaleChange::SaleResumed => self.tell_phase(at, Phase::Open),
+                SaleChange::SalePaused => self.tell_phase(at, Phase::Paused),
+                SaleChange::SaleClosed => self.tell_phase(at, Phase::Closed),
                 // Whoever still looks on has heard that the sale is closed; their next request is
                 // told that the event was archived.
                 SaleChange::EventArchived { .. } => {}
@@ -107,11 +108,11 @@ impl Channel {
             },
             Change::Queue(change) => match change {
                 QueueChange::PlaceTaken { place, user, number: _ } => {
-                    self.look_again(user, *place, Doing::Nothing);
+                    self.look_again(at, user, *place, Doing::Nothing);
                 }
                 QueueChange::Admitted { place, user, until, arrive_by } => {
                     self.moves += 1;
-                    let conns = self.conns_about(user, *place);
+                    let conns = self.conns_about(at, user, *place);
                     for conn in &conns {
                         conn.set_doing(Doing::Shopping);
                     }
@@ -120,15 +121,20 @@ impl Channel {
                 }
                 QueueChange::PlaceLeft { place, user, how } => {
                     self.moves += 1;
-                    self.tell(user, *place, &Content::Left { place: *place, how: *how });
-                    self.look_again(user, *place, Doing::WaitingFar);
+                    self.tell(at, user, *place, &Content::Left { place: *place, how: *how });
+                    self.look_again(at, user, *place, Doing::WaitingFar);
                 }
                 QueueChange::PlaceSeen { .. } | QueueChange::PrequeueClosed { .. } => {}
             },
             Change::Visitor(change) => match change {
                 VisitorChange::SessionEnded { place, user, how } => {
-                    self.tell(user, *place, &Content::SessionEnded { place: *place, how: *how });
-                    self.look_again(user, *place, Doing::Shopping);
+                    self.tell(
+                        at,
+                        user,
+                        *place,
+                        &Content::SessionEnded { place: *place, how: *how },
+                    );
+                    self.look_again(at, user, *place, Doing::Shopping);
                 }
                 VisitorChange::Arrived { .. }
                 | VisitorChange::SlotFreed { .. }
@@ -140,30 +146,30 @@ impl Channel {
                     self.seats_changed |= !terms.lines.seats().is_empty();
                     if self.users.contains_key(&terms.user) {
                         self.watch_booking(&terms.user, &terms.booking, *until);
-                        self.tell_hold(&terms.booking, "held", Some(*until));
+                        self.tell_hold(at, &terms.booking, "held", Some(*until));
                     }
                 }
                 HoldChange::HoldExtended { booking, until } => {
-                    self.hold_moved(booking, "held", *until)
+                    self.hold_moved(at, booking, "held", *until)
                 }
-                HoldChange::HoldReleased { booking } => self.hold_ended(booking, "released"),
-                HoldChange::HoldExpired { booking } => self.hold_ended(booking, "expired"),
+                HoldChange::HoldReleased { booking } => self.hold_ended(at, booking, "released"),
+                HoldChange::HoldExpired { booking } => self.hold_ended(at, booking, "expired"),
                 HoldChange::HoldForgotten { .. } => {}
             },
             Change::Booking(change) => match change {
                 BookingChange::PaymentBegun { booking, payment: _, until } => {
-                    self.hold_moved(booking, "paying", *until);
+                    self.hold_moved(at, booking, "paying", *until);
                 }
                 BookingChange::PaymentFailed { booking, payment: _, why: _, until } => {
-                    self.hold_moved(booking, "held", *until);
+                    self.hold_moved(at, booking, "held", *until);
                 }
                 BookingChange::HoldConfirmed { booking, .. }
                 | BookingChange::HoldConfirmedLate { booking, .. } => {
                     self.seats_changed = true;
-                    self.tell_hold(booking, "confirmed", None);
+                    self.tell_hold(at, booking, "confirmed", None);
                 }
                 BookingChange::ConfirmedCancelled { booking, reason: _, refund_minor: _ } => {
-                    self.hold_ended(booking, "cancelled");
+                    self.hold_ended(at, booking, "cancelled");
                 }
                 BookingChange::PayerNamed { .. }
                 | BookingChange::LatePaymentFailed { .. }
@@ -174,29 +180,34 @@ impl Channel {
         None
     }
 
-    fn tell_phase(&self, phase: Phase) {
-        self.tell_all(&Message::new(&Content::Phase { phase }));
+    fn tell_phase(&self, at: Time, phase: Phase) {
+        let message = Message::new(&Content::Phase { phase });
+        for conn in self.users.values().flat_map(|watcher| &watcher.conns) {
+            conn.tell(at, message.clone());
+        }
     }
 
-    /// A user's streams about a place, or about whichever of theirs is first.
-    fn conns_about(&self, user: &UserId, place: PlaceId) -> Vec<Arc<Conn>> {
+    /// A user's streams about a place, or about whichever of theirs is first, that have not begun
+    /// with what was decided then.
+    fn conns_about(&self, at: Time, user: &UserId, place: PlaceId) -> Vec<Arc<Conn>> {
         let Some(watcher) = self.users.get(user) else { return Vec::new() };
-        let about = |conn: &&Arc<Conn>| conn.place.is_none_or(|wanted| wanted == place);
+        let about =
+            |conn: &&Arc<Conn>| conn.place.is_none_or(|wanted| wanted == place) && conn.is_news(at);
         watcher.conns.iter().filter(about).cloned().collect()
     }
 
-    fn tell(&self, user: &UserId, place: PlaceId, content: &Content<'_>) {
-        let conns = self.conns_about(user, place);
+    fn tell(&self, at: Time, user: &UserId, place: PlaceId, content: &Content<'_>) {
+        let conns = self.conns_about(at, user, place);
         if !conns.is_empty() {
             let message = Message::new(content);
-            conns.iter().for_each(|conn| conn.send(message.clone()));
+            conns.iter().for_each(|conn| conn.tell(at, message.clone()));
         }
     }
 
     /// Lets the next tick find out where the user stands, on streams whose visitor may have stopped
     /// `stopped`.
-    fn look_again(&self, user: &UserId, place: PlaceId, stopped: Doing) {
-        for conn in self.conns_about(user, place) {
+    fn look_again(&self, at: Time, user: &UserId, place: PlaceId, stopped: Doing) {
+        for conn in self.conns_about(at, user, place) {
             if conn.doing() == stopped || conn.doing() != Doing::Shopping {
                 conn.set_doing(Doing::WaitingFar);
                 conn.seen_moves.store(u64::MAX, Ordering::Relaxed);
@@ -204,24 +215,24 @@ impl Channel {
         }
     }
 
-    fn tell_hold(&self, booking: &BookingId, status: &'static str, until: Option<Time>) {
+    fn tell_hold(&self, at: Time, booking: &BookingId, status: &'static str, until: Option<Time>) {
         let owner = self.bookings.get(booking).and_then(|user| self.users.get(user));
         if let Some(watcher) = owner {
             let message = Message::new(&Content::Hold { booking, status, until });
-            watcher.conns.iter().for_each(|conn| conn.send(message.clone()));
+            watcher.conns.iter().for_each(|conn| conn.tell(at, message.clone()));
         }
     }
 
-    fn hold_moved(&mut self, booking: &BookingId, status: &'static str, until: Time) {
+    fn hold_moved(&mut self, at: Time, booking: &BookingId, status: &'static str, until: Time) {
         if self.bookings.contains_key(booking) {
             self.expiring.insert((until, booking.clone()));
-            self.tell_hold(booking, status, Some(until));
+            self.tell_hold(at, booking, status, Some(until));
         }
     }
 
-    fn hold_ended(&mut self, booking: &BookingId, status: &'static str) {
+    fn hold_ended(&mut self, at: Time, booking: &BookingId, status: &'static str) {
         self.seats_changed = true;
-        self.tell_hold(booking, status, None);
+        self.tell_hold(at, booking, status, None);
         if let Some(user) = self.bookings.remove(booking)
             && let Some(watcher) = self.users.get_mut(&user)
         {
