@@ -17,6 +17,8 @@ pub(super) const ADMIN_KEY: &str = "benchmark-benchmark";
 
 /// How often a server is looked at that has to come to rest, and for how long.
 const LOOK: Duration = Duration::from_millis(200);
+/// How long it has to do nothing: what follows the feed pauses between its writes.
+const REST: Duration = Duration::from_millis(1_500);
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// A child process that serves; it is killed when this is dropped, and ends by itself when this process does.
@@ -126,14 +128,18 @@ impl Served {
     pub(super) async fn rest(&self) -> Result<Duration, String> {
         let begun = Instant::now();
         let mut used = processor_ticks(self.pid())?;
+        let mut busy = Duration::ZERO;
         loop {
             tokio::time::sleep(LOOK).await;
             let now = processor_ticks(self.pid())?;
             // A tick is a hundredth of a second: so little is its timers.
-            if now <= used + 1 || begun.elapsed() > LONGEST_REST {
-                return Ok(begun.elapsed().saturating_sub(LOOK));
+            if now > used + 1 {
+                busy = begun.elapsed();
             }
             used = now;
+            if begun.elapsed() >= busy + REST || begun.elapsed() > LONGEST_REST {
+                return Ok(busy);
+            }
         }
     }
 
