@@ -32,9 +32,9 @@ pub(super) fn hold(
     share: impl Fn(u64) -> u64,
 ) -> Result<f64, String> {
     let bare = BareHold::new(event);
-    let sha = ask(redis, &["SCRIPT", "LOAD", bare.text])?;
+    ask(redis, &["FUNCTION", "LOAD", "REPLACE", bare.library])?;
     let count = bare.keys.len().to_string();
-    let script = ["EVALSHA", &sha, &count];
+    let script = ["FCALL", bare.name, &count];
     let request = "0123456789abcdef0123456789abcdef";
     let args = ["0", "0", "", request, "", "b__rand_int__", "u__rand_int__"];
     let lines = [r#"{"pools":{"ga":1}}"#, "ga", "1"];

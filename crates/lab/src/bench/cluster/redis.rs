@@ -175,7 +175,7 @@ async fn at_rate(
     let _all = slots.acquire_many(IN_FLIGHT).await.map_err(|error| error.to_string())?;
     let per_s = sent as f64 / begun.elapsed().as_secs_f64();
     let stats = ask(&["INFO", "latencystats"])?;
-    let line = stats.lines().find(|line| line.contains("_evalsha:"));
+    let line = stats.lines().find(|line| line.contains("_fcall:"));
     let p99 = line.and_then(|line| line.split_once("p99=")?.1.split(',').next()?.parse().ok());
     let p99_us: f64 = p99.ok_or_else(|| format!("Redis says no time of scripts: {stats}"))?;
     Ok(AtRate { per_s, p99_ms: p99_us / 1_000.0 })
