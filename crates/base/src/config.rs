@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+mod acme;
 mod certificates;
 mod connections;
 mod error;
@@ -40,6 +41,7 @@ use limits::LimitSettings;
 use relay::{MailSettings, WebhookSettings};
 use web_address::web_address;
 
+pub use acme::AcmeSettings;
 pub use certificates::{CertificateSettings, Pem, TlsSettings};
 pub use connections::ConnectionSettings;
 pub use error::ConfigError;
@@ -293,6 +295,7 @@ impl Config {
         let mut found = self.secret_complaints();
         found.extend(self.key_complaints());
         found.extend(self.oidc_complaints());
+        found.extend(self.tls_complaints());
         let mut wrong = |why: &str| found.push(why.to_owned());
         if let Some(url) = &self.public_url {
             let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
@@ -301,9 +304,6 @@ impl Config {
             if !whole || web_address(url).is_err() {
                 wrong("public_url: use the form https://tickets.example, with no path");
             }
-        }
-        if let Some(Err(why)) = self.tls.as_ref().map(TlsSettings::load) {
-            wrong(&why);
         }
         if self.tls.is_some()
             && self.public_url.as_ref().is_some_and(|url| url.starts_with("http://"))

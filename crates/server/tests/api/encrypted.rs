@@ -22,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 fn with_files(config: &mut Config, folder: &Path, issued: &Issued) {
     let (cert, key) = issued.write(folder, "tls").unwrap();
     let look_every = Duration::from_millis(5);
-    config.tls = Some(TlsSettings { cert: Pem::File(cert), key: Pem::File(key), look_every });
+    let files = TlsSettings::of_files(Pem::File(cert), Pem::File(key));
+    config.tls = Some(TlsSettings { look_every, ..files });
 }
 
 async fn connect_with(
