@@ -7,6 +7,7 @@ use crate::certificates::Unusable;
 use crate::pair::Pair;
 use crate::provider;
 use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use std::collections::HashMap;
@@ -23,11 +24,20 @@ impl Challenges {
     /// Answers for a name from now on.
     ///
     /// # Errors
-    /// The pair cannot be used.
-    pub fn answer(&self, name: &str, pair: &Pair) -> Result<(), Unusable> {
-        let key = certified(pair)?;
+    /// The key cannot be used.
+    pub fn answer(
+        &self,
+        name: &str,
+        certificate: CertificateDer<'static>,
+        key: PrivateKeyDer<'static>,
+    ) -> Result<(), Unusable> {
+        let key = provider().key_provider.load_private_key(key);
+        let key = key.map_err(|error| Unusable::Key(error.to_string()))?;
+        // Whether they belong together is not looked at: what is agreed on stands in an extension
+        // that nobody but the authority may understand.
+        let certified = CertifiedKey::new(vec![certificate], key);
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(name.to_ascii_lowercase(), key);
+        all.insert(name.to_ascii_lowercase(), Arc::new(certified));
         Ok(())
     }
 

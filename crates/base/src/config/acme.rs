@@ -113,7 +113,8 @@ impl AcmeSettings {
             say("eab_kid", "it and eab_hmac_key go together");
         } else if self.eab_kid.as_ref().is_some_and(|kid| !is_word(kid)) {
             say("eab_kid", "copy it again: it is empty, too long, or has odd characters in it");
-        } else if self.eab_kid.is_some() && self.external_account().is_none_or(|(_, key)| key.is_empty())
+        } else if self.eab_kid.is_some()
+            && self.external_account().is_none_or(|(_, key)| key.is_empty())
         {
             say("eab_hmac_key", "copy it again as the authority shows it: it is not base64url");
         }
@@ -150,9 +151,10 @@ fn is_contact(text: &str) -> bool {
     let address = text.strip_prefix("mailto:").filter(|_| is_word(text));
     // RFC 8555, section 7.3: one address, and nothing that mail programs would add.
     address.is_some_and(|address| {
-        !address.contains(['?', ',']) && address.split_once('@').is_some_and(|(user, host)| {
-            !user.is_empty() && !host.is_empty() && !host.contains('@')
-        })
+        !address.contains(['?', ','])
+            && address.split_once('@').is_some_and(|(user, host)| {
+                !user.is_empty() && !host.is_empty() && !host.contains('@')
+            })
     })
 }
 
