@@ -123,6 +123,12 @@ impl Pebble {
         [self.server.pid(), self.names.pid()]
     }
 
+    /// Its folder, with its settings and its log.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Where whoever it looks at listens; nobody does until this is said.
     pub fn look_at(&self, address: SocketAddr) {
         self.door.leads_to(Some(address));

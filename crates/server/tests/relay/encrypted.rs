@@ -14,7 +14,6 @@ use onrush_testkit::{Authority, Issued};
 use serde_json::json;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc;
 
 fn trusting(authority: &Authority) -> CertificateSettings {
