@@ -33,6 +33,7 @@ mod servers;
 mod shop;
 mod telemetry;
 mod template;
+mod tls;
 mod variables;
 mod web_address;
 
@@ -42,7 +43,7 @@ use relay::{MailSettings, WebhookSettings};
 use web_address::web_address;
 
 pub use acme::AcmeSettings;
-pub use certificates::{CertificateSettings, Pem, TlsSettings};
+pub use certificates::{CertificateSettings, Pem};
 pub use connections::ConnectionSettings;
 pub use error::ConfigError;
 pub use gateways::{FaultMix, GatewayName, Patience, SandboxSettings, StripeSettings};
@@ -59,6 +60,7 @@ pub use servers::{
 pub use shop::{JwksSource, ShopAlgorithm, ShopTokens};
 pub use telemetry::TelemetrySettings;
 pub use template::TEMPLATE;
+pub use tls::TlsSettings;
 
 /// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in
 /// capitals a variable; two underscores part a section from a setting in it.
@@ -295,7 +297,8 @@ impl Config {
         let mut found = self.secret_complaints();
         found.extend(self.key_complaints());
         found.extend(self.oidc_complaints());
-        found.extend(self.tls_complaints());
+        let is_one_of_many = self.engine == EngineName::Redis;
+        found.extend(self.tls.iter().flat_map(|tls| tls.complaints(is_one_of_many)));
         let mut wrong = |why: &str| found.push(why.to_owned());
         if let Some(url) = &self.public_url {
             let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));

@@ -1,8 +1,8 @@
 //! The section `[tls.acme]`: an authority that issues our certificate to the server itself.
 
 use super::certificates::{CertificateSettings, Pem};
+use super::secret::Secret;
 use super::web_address::web_address;
-use super::{Config, EngineName, Secret};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use onrush_tls::Certificates;
@@ -71,7 +71,8 @@ impl AcmeSettings {
         Some((kid, URL_SAFE_NO_PAD.decode(key.reveal().trim_end_matches('=')).ok()?))
     }
 
-    fn complaints(&self) -> Vec<String> {
+    /// What is wrong with it: one sentence each, with its place.
+    pub(super) fn complaints(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut say = |place: &str, why: &str| found.push(format!("tls.acme.{place}: {why}"));
         if !self.accept_terms {
@@ -158,34 +159,10 @@ fn is_contact(text: &str) -> bool {
     })
 }
 
-impl Config {
-    /// What is wrong with the public listener's certificate: one sentence each, with its place.
-    pub(super) fn tls_complaints(&self) -> Vec<String> {
-        let Some(tls) = &self.tls else { return Vec::new() };
-        let Some(acme) = &tls.acme else { return tls.load().err().into_iter().collect() };
-        let mut found = acme.complaints();
-        if tls.cert.is_some() || tls.key.is_some() {
-            found.push(
-                "tls: cert and key are a certificate in files, [tls.acme] is one that is fetched; \
-                 set one of the two"
-                    .into(),
-            );
-        }
-        if self.engine == EngineName::Redis {
-            found.push(
-                "tls.acme: an authority that looks at a name meets any of several nodes, and only \
-                 the one that asked could answer; give all nodes the same files in tls.cert and \
-                 tls.key, or let the load balancer speak TLS"
-                    .into(),
-            );
-        }
-        found
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     const WHOLE: &str = "[tls.acme]\ndomains = [\"tickets.example\"]\naccept_terms = true\n";
 

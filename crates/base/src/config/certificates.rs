@@ -1,14 +1,12 @@
 //! Certificates: whose are trusted, and our own. Every server we connect to has the same settings
-//! for them, and so has our own listener.
+//! for them.
 
-use super::acme::AcmeSettings;
 use onrush_tls::{Certificates, Pair, Unusable};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// What a text in PEM begins with.
 const PEM_BEGINS: &str = "-----BEGIN ";
@@ -117,7 +115,8 @@ impl CertificateSettings {
     }
 }
 
-fn pair(cert: Vec<u8>, key: Vec<u8>, place: &str) -> Result<Pair, String> {
+/// Both as a pair, or what is wrong with which of the two.
+pub(super) fn pair(cert: Vec<u8>, key: Vec<u8>, place: &str) -> Result<Pair, String> {
     Pair::new(cert, key).map_err(|why| {
         let name = match why {
             Unusable::NoCertificate | Unusable::NoAuthority(_) => "cert",
@@ -125,47 +124,6 @@ fn pair(cert: Vec<u8>, key: Vec<u8>, place: &str) -> Result<Pair, String> {
         };
         format!("{place}.{name}: {why}")
     })
-}
-
-/// The section `[tls]`: the public listener speaks TLS, with a certificate in files or one that is
-/// fetched.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TlsSettings {
-    /// The certificate and those between it and its authority, ours first.
-    pub cert: Option<Pem>,
-    /// Its key.
-    pub key: Option<Pem>,
-    /// How often the files are looked at.
-    #[serde(skip, default = "look_every")]
-    pub look_every: Duration,
-    /// Who issues a certificate to the server itself.
-    pub acme: Option<AcmeSettings>,
-}
-
-fn look_every() -> Duration {
-    Duration::from_secs(5)
-}
-
-impl TlsSettings {
-    /// A certificate in files, or in texts.
-    #[must_use]
-    pub fn of_files(cert: Pem, key: Pem) -> Self {
-        Self { cert: Some(cert), key: Some(key), look_every: look_every(), acme: None }
-    }
-
-    /// Reads certificate and key.
-    ///
-    /// # Errors
-    /// What is not set or cannot be read or used, as a sentence that names the place.
-    pub fn load(&self) -> Result<Pair, String> {
-        let read = |pem: &Pem, name: &str| pem.read().map_err(|why| format!("tls.{name}: {why}"));
-        match (&self.cert, &self.key) {
-            (Some(cert), Some(key)) => pair(read(cert, "cert")?, read(key, "key")?, "tls"),
-            (None, None) => Err("tls: set cert and key, or [tls.acme]".into()),
-            (Some(_), None) | (None, Some(_)) => Err("tls: cert and key go together".into()),
-        }
-    }
 }
 
 #[cfg(test)]
