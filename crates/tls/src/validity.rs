@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
 
 /// A number of decimal digits.
 fn number(digits: &[u8]) -> Option<i64> {
-    let plain = digits.len() % 2 == 0 && digits.iter().all(u8::is_ascii_digit);
+    let plain = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_digit);
     plain.then(|| digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 

@@ -5,15 +5,12 @@ mod stage;
 use onrush_acme::Acme;
 use onrush_base::config::{AcmeSettings, Pem, Secret};
 use onrush_testkit::{Authority, Pebble, PebbleOptions, need};
-use onrush_tls::rustls::{ClientConfig, RootCertStore};
-use onrush_tls::{CHALLENGE_PROTOCOL, epoch_s};
-use stage::{Log, NAME, Roots, Stage, greet, settings, until, within};
+use onrush_tls::CHALLENGE_PROTOCOL;
+use stage::{Log, NAME, Roots, Stage, settings, until, within};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::SystemTime;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[tokio::test]
 async fn a_certificate_is_fetched_over_the_listener_itself_and_a_restart_asks_nobody() {
@@ -213,24 +210,26 @@ async fn an_authority_that_wants_an_account_of_its_own_is_shown_one() {
 }
 
 #[tokio::test]
-async fn nobody_but_an_authority_at_work_is_answered_by_its_protocol() {
+async fn the_protocol_of_challenges_leads_nobody_to_an_answer() {
     let Some(pebble) = need(Pebble::start(PebbleOptions::default())) else { return };
     let (data, roots) = (tempfile::tempdir().unwrap(), Roots::of(&pebble).await);
     let stage = Stage::start(&settings(&pebble), data.path(), &pebble);
     stage.has_certificate().await;
-    let mut config = ClientConfig::builder()
-        .with_root_certificates(Arc::new(RootCertStore::empty()))
-        .with_no_client_auth();
-    config.alpn_protocols = vec![CHALLENGE_PROTOCOL.to_vec()];
-    let why = greet(stage.address, config, NAME).await.err().expect("no challenge is open");
+    // As an authority asks: no challenge is open.
+    let greeted = stage.connect_by(&roots, NAME, &[CHALLENGE_PROTOCOL]).await;
+    let why = greeted.err().expect("there is nothing to show");
     assert!(why.to_string().contains("AccessDenied"), "{why}");
-    // Whoever names it beside others is greeted, and then answered nothing if that was chosen.
-    let mut connection = stage.connect(&roots, NAME).await.unwrap();
-    let now_s = epoch_s(SystemTime::now());
-    let validity = connection.validity();
-    assert!((validity.not_before_s..validity.not_after_s).contains(&now_s));
+    // Beside one that is spoken here it is not chosen.
+    let both = [CHALLENGE_PROTOCOL, b"http/1.1"];
+    let mut connection = stage.connect_by(&roots, NAME, &both).await.unwrap();
     connection.ask().await;
+    // Where it is, nothing follows.
+    let other = [CHALLENGE_PROTOCOL, b"h2"];
+    let mut connection = stage.connect_by(&roots, NAME, &other).await.unwrap().0;
+    // The other side may be gone already.
+    drop(connection.write_all(b"GET / HTTP/1.1\r\nHost: tickets.example\r\n\r\n").await);
+    let mut said = Vec::new();
+    drop(within("its end", connection.read_to_end(&mut said)).await);
+    assert_eq!(said, b"");
     stage.end().await;
-    let mut rest = Vec::new();
-    assert_eq!(connection.0.read_to_end(&mut rest).await.unwrap_or(0), 0);
 }

@@ -81,24 +81,25 @@ impl Stage {
         until("a certificate", || self.view.is_there()).await;
     }
 
-    /// Whoever trusts these authorities, and their greeting.
+    /// Greets it as browsers do, trusting these authorities.
     pub(crate) async fn connect(&self, roots: &Roots, name: &str) -> io::Result<Connection> {
-        let mut config =
-            ClientConfig::builder().with_root_certificates(roots.0.clone()).with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        greet(self.address, config, name).await
+        self.connect_by(roots, name, &[b"h2", b"http/1.1"]).await
     }
-}
 
-/// Connects and greets.
-pub(crate) async fn greet(
-    address: SocketAddr,
-    config: ClientConfig,
-    name: &str,
-) -> io::Result<Connection> {
-    let tcp = TcpStream::connect(address).await?;
-    let name = ServerName::try_from(name.to_owned()).unwrap();
-    Ok(Connection(TlsConnector::from(Arc::new(config)).connect(name, tcp).await?))
+    /// The same with other protocols on offer.
+    pub(crate) async fn connect_by(
+        &self,
+        roots: &Roots,
+        name: &str,
+        protocols: &[&[u8]],
+    ) -> io::Result<Connection> {
+        let config = ClientConfig::builder().with_root_certificates(roots.0.clone());
+        let mut config = config.with_no_client_auth();
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        let tcp = TcpStream::connect(self.address).await?;
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        Ok(Connection(TlsConnector::from(Arc::new(config)).connect(name, tcp).await?))
+    }
 }
 
 /// A connection that was greeted.
