@@ -150,10 +150,15 @@ impl Roots {
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let looking = async {
         while !holds() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            look_again().await;
         }
     };
     within(what, looking).await;
+}
+
+/// The pause between two looks at a condition.
+pub(crate) async fn look_again() {
+    tokio::time::sleep(Duration::from_millis(5)).await;
 }
 
 pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
