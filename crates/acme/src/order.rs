@@ -3,7 +3,7 @@
 use crate::blocking;
 use crate::http::Http;
 use crate::kept::{self, Kept};
-use crate::trouble::{Fault, Trouble, told};
+use crate::trouble::{Trouble, told};
 use instant_acme::{
     Account, AuthorizationStatus, ChallengeType, Error, ExternalAccountKey, Identifier, NewAccount,
     NewOrder, Order, OrderStatus, RetryPolicy,
@@ -50,9 +50,10 @@ pub(crate) async fn fetch(
     Pair::new(chain.into(), key.into()).map_err(|why| Trouble::refused(why.to_string()))
 }
 
-/// Something on this machine that fails, whatever the authority says.
+/// Something on this machine that fails. The authority may have made an account already, and counts
+/// them, so it is not tried again at once.
 fn local(why: String) -> Trouble {
-    Trouble { fault: Fault::Unreached, why }
+    Trouble::refused(why)
 }
 
 /// The account that was kept, with the contact that the settings have now; or a new one.
