@@ -10,7 +10,7 @@ check:
 
 # Installs what the tests need and runs everything.
 test:
-	@scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka openssl faketime promtool helm kubernetes-validate systemd-analyze npm oidc-provider chromium && scripts/test.sh
+	@scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka openssl pebble faketime promtool helm kubernetes-validate systemd-analyze npm oidc-provider chromium && scripts/test.sh
 
 # Measures everything that docs/benchmarks.md reports.
 bench:

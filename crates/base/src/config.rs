@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+mod acme;
 mod certificates;
 mod connections;
 mod error;
@@ -32,6 +33,7 @@ mod servers;
 mod shop;
 mod telemetry;
 mod template;
+mod tls;
 mod variables;
 mod web_address;
 
@@ -40,7 +42,8 @@ use limits::LimitSettings;
 use relay::{MailSettings, WebhookSettings};
 use web_address::web_address;
 
-pub use certificates::{CertificateSettings, Pem, TlsSettings};
+pub use acme::AcmeSettings;
+pub use certificates::{CertificateSettings, Pem};
 pub use connections::ConnectionSettings;
 pub use error::ConfigError;
 pub use gateways::{FaultMix, GatewayName, Patience, SandboxSettings, StripeSettings};
@@ -57,6 +60,7 @@ pub use servers::{
 pub use shop::{JwksSource, ShopAlgorithm, ShopTokens};
 pub use telemetry::TelemetrySettings;
 pub use template::TEMPLATE;
+pub use tls::TlsSettings;
 
 /// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in
 /// capitals a variable; two underscores part a section from a setting in it.
@@ -293,6 +297,8 @@ impl Config {
         let mut found = self.secret_complaints();
         found.extend(self.key_complaints());
         found.extend(self.oidc_complaints());
+        let is_one_of_many = self.engine == EngineName::Redis;
+        found.extend(self.tls.iter().flat_map(|tls| tls.complaints(is_one_of_many)));
         let mut wrong = |why: &str| found.push(why.to_owned());
         if let Some(url) = &self.public_url {
             let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
@@ -301,9 +307,6 @@ impl Config {
             if !whole || web_address(url).is_err() {
                 wrong("public_url: use the form https://tickets.example, with no path");
             }
-        }
-        if let Some(Err(why)) = self.tls.as_ref().map(TlsSettings::load) {
-            wrong(&why);
         }
         if self.tls.is_some()
             && self.public_url.as_ref().is_some_and(|url| url.starts_with("http://"))

@@ -280,11 +280,7 @@ async fn a_collector_that_is_away_or_never_answers_changes_nothing_for_buyers() 
 /// A listener that speaks TLS, before the same collector.
 fn encrypted(receiver: &Receiver, authority: &Authority) -> String {
     let issued = authority.server();
-    let settings = TlsSettings {
-        cert: Pem::Text(issued.cert),
-        key: Pem::Text(issued.key),
-        look_every: Duration::from_secs(60),
-    };
+    let settings = TlsSettings::of_files(Pem::Text(issued.cert), Pem::Text(issued.key));
     let certificate = Certificate::open(&settings).expect("it is one");
     let listener = listen("127.0.0.1:0".parse().expect("an address")).expect("a port is free");
     let port = listener.local_addr().expect("it has an address").port();

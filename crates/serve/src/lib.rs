@@ -18,7 +18,7 @@ mod traffic;
 pub mod wire;
 
 pub use accept::{listen, serve_doors, serve_on, serve_router, serve_tls_on};
-pub use certificate::Certificate;
+pub use certificate::{Certificate, CertificateView, FetchedCertificate};
 pub use files::{Share, allow_open_files, files_wanted, shortage};
 pub use gate::{Terms, Unserved, subscriber};
 pub use groups::Group;

@@ -6,6 +6,7 @@
 
 use super::wire::{Doors, Wire};
 use crate::certificate::Certificate;
+use onrush_tls::CHALLENGE_PROTOCOL;
 use onrush_tls::rustls::ServerConfig;
 use std::io::{self, IoSlice};
 use std::net::IpAddr;
@@ -82,7 +83,7 @@ impl TlsWire {
                     Err(io::Error::new(io::ErrorKind::TimedOut, "the greeting took too long"))
                 }
             };
-            match greeted {
+            match greeted.and_then(nobody_else) {
                 Ok(stream) => self.stage = Stage::Open(Box::new(stream)),
                 Err(error) => {
                     self.stage = Stage::Failed;
@@ -97,6 +98,15 @@ impl TlsWire {
             }
         }
     }
+}
+
+/// An authority that looked at a name has seen what it came for: nothing is said after that
+/// (RFC 8737, section 3).
+fn nobody_else(stream: TlsStream<TcpStream>) -> io::Result<TlsStream<TcpStream>> {
+    if stream.get_ref().1.alpn_protocol() == Some(CHALLENGE_PROTOCOL) {
+        return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "a challenge was looked at"));
+    }
+    Ok(stream)
 }
 
 impl AsyncRead for TlsWire {

@@ -4,6 +4,7 @@ mod backend;
 mod payments;
 mod restored;
 mod start_error;
+mod tls;
 mod traced;
 
 pub use start_error::StartError;
@@ -19,12 +20,13 @@ use onrush_ledger::sqlite::SqliteLedger;
 use onrush_saga::Sagas;
 use onrush_sandbox::Sandbox;
 use onrush_serve::pressure::Pressure;
-use onrush_serve::{Certificate, Terms, Traffic, listen, serve_on, serve_tls_on};
+use onrush_serve::{Terms, Traffic, listen, serve_on, serve_tls_on};
 use onrush_store::Engine;
 use onrush_store::embedded::Options;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tls::Tls;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -61,8 +63,8 @@ impl Server {
     /// See [`StartError`].
     pub async fn start_with(config: Config, options: Options) -> Result<Self, StartError> {
         config.check().map_err(StartError::Config)?;
-        let certificate = config.tls.as_ref().map(Certificate::open).transpose();
-        let certificate = certificate.map_err(StartError::Config)?;
+        let tls = config.tls.as_ref().map(|tls| Tls::open(tls, &config.data)).transpose();
+        let tls = tls.map_err(StartError::Config)?;
         let open = |address| listen(address).map_err(|error| StartError::Listen(address, error));
         let public = open(config.listen)?;
         let operator = config.operator_listen.map(open).transpose()?;
@@ -103,6 +105,7 @@ impl Server {
             cluster: backend.cluster.clone(),
             space: backend.space(),
             publishers: backend.publishers(),
+            certificate: tls.as_ref().map(|tls| tls.certificate.view()),
         };
         let (state, fresh) = http::state::open(config, deps).map_err(StartError::Data)?;
         if let Some(cluster) = &backend.cluster {
@@ -122,11 +125,13 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let router = http::public_router(state.clone());
         let stopped = async { drop(stopped.await) };
-        tasks.push(match certificate {
-            Some(own) => {
-                // It ends with the listener.
-                tokio::spawn(own.follow());
-                tokio::spawn(serve_tls_on(public, own, router, terms, traffic, stopped))
+        tasks.push(match tls {
+            Some(Tls { certificate, upkeep }) => {
+                let upkeep = tokio::spawn(upkeep);
+                tokio::spawn(async move {
+                    serve_tls_on(public, certificate, router, terms, traffic, stopped).await;
+                    upkeep.abort();
+                })
             }
             None => tokio::spawn(serve_on(public, router, terms, traffic, stopped)),
         });

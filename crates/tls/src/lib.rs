@@ -6,14 +6,18 @@
 #![forbid(unsafe_code)]
 
 mod certificates;
+mod challenge;
 mod pair;
 mod refused;
+mod validity;
 mod verify;
 
 pub use certificates::{Certificates, Unusable};
+pub use challenge::{CHALLENGE_PROTOCOL, Challenges, answering_config};
 pub use pair::{Pair, server_config};
 pub use refused::{Refusal, why_refused};
 pub use rustls;
+pub use validity::{Validity, epoch_s};
 pub use verify::{Verification, client_config};
 
 use rustls::crypto::CryptoProvider;

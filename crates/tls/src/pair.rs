@@ -2,9 +2,12 @@
 
 use crate::certificates::Unusable;
 use crate::provider;
+use crate::validity::Validity;
 use rustls::ServerConfig;
+use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
 use std::fmt;
 
@@ -54,6 +57,24 @@ impl Pair {
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.key
+    }
+
+    /// From when to when the first certificate is valid; `None` if its dates cannot be read.
+    #[must_use]
+    pub fn validity(&self) -> Option<Validity> {
+        let (chain, _) = self.parsed().ok()?;
+        Validity::of(chain.first()?)
+    }
+
+    /// Whether the first certificate is one for this name.
+    #[must_use]
+    pub fn is_for(&self, name: &str) -> bool {
+        let Ok((chain, _)) = self.parsed() else { return false };
+        let Ok(name) = ServerName::try_from(name) else { return false };
+        let certificate = chain.first().map(ParsedCertificate::try_from);
+        certificate.is_some_and(|parsed| {
+            parsed.is_ok_and(|parsed| verify_server_name(&parsed, &name).is_ok())
+        })
     }
 
     /// Both as rustls has them.

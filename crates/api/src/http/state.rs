@@ -33,7 +33,7 @@ use onrush_core::{Command, Reply, Time};
 use onrush_ledger::Ledger;
 use onrush_relay::Relay;
 use onrush_saga::Sagas;
-use onrush_serve::Share;
+use onrush_serve::{CertificateView, Share};
 use onrush_store::embedded::{Clock, Space};
 use onrush_store::flags::Flags;
 use onrush_store::{Answer, Ask, Engine, Failure};
@@ -166,6 +166,7 @@ macro_rules! groups {
         /// The groups, and services that are asked for by themselves.
         pub struct Groups {
             $($(#[$doc])* pub $name: Arc<$group>,)*
+            certificate: Option<CertificateView>,
             ready: AtomicBool,
         }
 
@@ -220,6 +221,8 @@ pub struct HttpDeps {
     pub space: Option<Arc<Space>>,
     /// Those who carry the feed to RabbitMQ and Kafka, if anybody does.
     pub publishers: Option<AskPublishers>,
+    /// The public listener's certificate, if it speaks TLS.
+    pub certificate: Option<CertificateView>,
 }
 
 /// Everything from the configuration and the data directory; also the admin key, if it was generated
@@ -228,7 +231,8 @@ pub struct HttpDeps {
 /// # Errors
 /// Whatever the file system says.
 pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<String>)> {
-    let HttpDeps { engine, ledger, sagas, clock, flags, cluster, space, publishers } = deps;
+    let HttpDeps { engine, ledger, sagas, clock, flags, cluster, space, publishers, certificate } =
+        deps;
     let keys = KeyDir::open(&config.data)?;
     let plans = PlanDir::open(&config.data, cluster.clone())?;
     let token_key = keys.load_or_draw("token.key")?;
@@ -294,6 +298,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         sagas,
         relay,
         config,
+        certificate,
         ready: AtomicBool::new(false),
     };
     Ok((HttpState(Arc::new(groups)), fresh))
@@ -304,6 +309,12 @@ impl Groups {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed)
+    }
+
+    /// The public listener's certificate, if it speaks TLS.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&CertificateView> {
+        self.certificate.as_ref()
     }
 
     /// Says whether requests should be sent here.

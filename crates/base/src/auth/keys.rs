@@ -82,7 +82,10 @@ impl KeyDir {
     pub fn names(&self, prefix: &str) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.0)? {
-            if let Ok(name) = entry?.file_name().into_string()
+            let entry = entry?;
+            // A directory has files of others' making.
+            if let Ok(name) = entry.file_name().into_string()
+                && !entry.file_type()?.is_dir()
                 && name.starts_with(prefix)
                 && !name.ends_with(".tmp")
             {

@@ -1,5 +1,5 @@
 //! Certificates: whose are trusted, and our own. Every server we connect to has the same settings
-//! for them, and so has our own listener.
+//! for them.
 
 use onrush_tls::{Certificates, Pair, Unusable};
 use serde::{Deserialize, Deserializer};
@@ -7,7 +7,6 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// What a text in PEM begins with.
 const PEM_BEGINS: &str = "-----BEGIN ";
@@ -116,7 +115,8 @@ impl CertificateSettings {
     }
 }
 
-fn pair(cert: Vec<u8>, key: Vec<u8>, place: &str) -> Result<Pair, String> {
+/// Both as a pair, or what is wrong with which of the two.
+pub(super) fn pair(cert: Vec<u8>, key: Vec<u8>, place: &str) -> Result<Pair, String> {
     Pair::new(cert, key).map_err(|why| {
         let name = match why {
             Unusable::NoCertificate | Unusable::NoAuthority(_) => "cert",
@@ -124,34 +124,6 @@ fn pair(cert: Vec<u8>, key: Vec<u8>, place: &str) -> Result<Pair, String> {
         };
         format!("{place}.{name}: {why}")
     })
-}
-
-/// The section `[tls]`: the public listener speaks TLS.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TlsSettings {
-    /// The certificate and those between it and its authority, ours first.
-    pub cert: Pem,
-    /// Its key.
-    pub key: Pem,
-    /// How often the files are looked at.
-    #[serde(skip, default = "look_every")]
-    pub look_every: Duration,
-}
-
-fn look_every() -> Duration {
-    Duration::from_secs(5)
-}
-
-impl TlsSettings {
-    /// Reads both.
-    ///
-    /// # Errors
-    /// What cannot be read or used, as a sentence that names the place.
-    pub fn load(&self) -> Result<Pair, String> {
-        let read = |pem: &Pem, name: &str| pem.read().map_err(|why| format!("tls.{name}: {why}"));
-        pair(read(&self.cert, "cert")?, read(&self.key, "key")?, "tls")
-    }
 }
 
 #[cfg(test)]

@@ -157,6 +157,12 @@ impl Config {
         {
             say("mail.password", why.into());
         }
+        let acme = self.tls.as_ref().and_then(|tls| tls.acme.as_ref());
+        if let Some(key) = acme.and_then(|acme| acme.eab_hmac_key.as_ref())
+            && let Some(why) = shape(key.reveal())
+        {
+            say("tls.acme.eab_hmac_key", why.into());
+        }
         for (index, webhook) in self.webhooks.iter().enumerate() {
             let place = format!("webhooks[{index}].secret");
             let secret = webhook.secret.reveal();

@@ -22,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 fn with_files(config: &mut Config, folder: &Path, issued: &Issued) {
     let (cert, key) = issued.write(folder, "tls").unwrap();
     let look_every = Duration::from_millis(5);
-    config.tls = Some(TlsSettings { cert: Pem::File(cert), key: Pem::File(key), look_every });
+    let files = TlsSettings::of_files(Pem::File(cert), Pem::File(key));
+    config.tls = Some(TlsSettings { look_every, ..files });
 }
 
 async fn connect_with(
@@ -30,14 +31,24 @@ async fn connect_with(
     authority: &Authority,
     versions: &[&'static SupportedProtocolVersion],
 ) -> io::Result<TlsStream<TcpStream>> {
+    greet(address, authority.pem().as_bytes(), "localhost", versions).await
+}
+
+/// Greets a server by this name, trusting this authority, in PEM.
+pub(crate) async fn greet(
+    address: SocketAddr,
+    authority: &[u8],
+    name: &str,
+    versions: &[&'static SupportedProtocolVersion],
+) -> io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(authority.pem().as_bytes()).unwrap()).unwrap();
+    roots.add(CertificateDer::from_pem_slice(authority).unwrap()).unwrap();
     let mut config = ClientConfig::builder_with_protocol_versions(versions)
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let tcp = TcpStream::connect(address).await?;
-    let name = ServerName::try_from("localhost").unwrap();
+    let name = ServerName::try_from(name.to_owned()).unwrap();
     TlsConnector::from(Arc::new(config)).connect(name, tcp).await
 }
 
@@ -46,7 +57,7 @@ async fn connect(address: SocketAddr, authority: &Authority) -> io::Result<TlsSt
 }
 
 /// Asks over a connection that stays, and reads the head of the answer and what its length says.
-async fn ask(stream: &mut TlsStream<TcpStream>, path: &str) -> String {
+pub(crate) async fn ask(stream: &mut TlsStream<TcpStream>, path: &str) -> String {
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ADMIN_KEY}\r\n\r\n"
     );
@@ -65,7 +76,7 @@ async fn ask(stream: &mut TlsStream<TcpStream>, path: &str) -> String {
     }
 }
 
-async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("never: {what}"))
 }
 

@@ -19,6 +19,7 @@ mod documents;
 mod drawing;
 mod encrypted;
 mod explaining;
+mod fetched;
 mod headers;
 mod holding;
 mod instruments;

@@ -14,7 +14,6 @@ use onrush_testkit::{Authority, Issued};
 use serde_json::json;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc;
 
 fn trusting(authority: &Authority) -> CertificateSettings {
@@ -73,7 +72,7 @@ fn receiver(issued: Issued) -> (SocketAddr, mpsc::UnboundedReceiver<()>) {
     let hear = async move || told.send(()).unwrap_or(());
     let router = Router::new().route("/hook", post(hear));
     let (cert, key) = (Pem::from(issued.cert), Pem::from(issued.key));
-    let settings = TlsSettings { cert, key, look_every: Duration::from_secs(5) };
+    let settings = TlsSettings::of_files(cert, key);
     let own = Certificate::open(&settings).unwrap();
     let never = std::future::pending();
     // It ends with the test's runtime.

@@ -282,6 +282,7 @@ impl Server {
             cluster: None,
             space: Some(engine.space()),
             publishers: None,
+            certificate: None,
         };
         let (http, _) = onrush_api::http::state::open(self.config(), deps)
             .map_err(|error| format!("HTTP cannot be served: {error}"))?;

@@ -15,7 +15,8 @@ pub async fn healthz() -> &'static str {
 /// On the operator's listener, also while the engine recovers.
 ///
 /// # Errors
-/// `STOPPED` while starting or stopping, or if the engine does not answer.
+/// `STOPPED` while starting or stopping, while the listener has no certificate to show, or if the
+/// engine does not answer.
 pub async fn readyz(State(operator): State<Operator>) -> Result<String, Problem> {
     match operator.state.get() {
         Some(state) => {
@@ -64,6 +65,10 @@ fn trouble(figures: &PublisherFigures) -> Option<String> {
 async fn ready(groups: &Groups) -> Result<&'static str, Problem> {
     if !groups.is_ready() {
         return Err(not_ready());
+    }
+    if groups.certificate().is_some_and(|certificate| !certificate.is_there()) {
+        let why = "there is no certificate yet, so nobody is greeted; the log says why";
+        return Err(Problem::new(Code::Stopped, why));
     }
     groups.sale.engine.events().await?;
     Ok("ready\n")

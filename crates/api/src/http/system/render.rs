@@ -10,8 +10,8 @@ use onrush_core::question::EventNow;
 use onrush_ledger::backlog::{Backlog, WaitingDeliveries};
 use onrush_saga::gateway::health::{Calls, State};
 use onrush_saga::{Counts, Sagas};
-use onrush_serve::Traffic;
 use onrush_serve::pressure::PressureFigures;
+use onrush_serve::{CertificateView, Traffic};
 use onrush_store::embedded::ClockReport;
 use onrush_store::{Ask, Figures};
 use prometheus_client::registry::Unit;
@@ -136,6 +136,10 @@ fn http(sheet: &mut Sheet, groups: &Groups, traffic: &Traffic) {
         let kinds = [("look", looks_shed), ("beginning", beginnings_shed)];
         shed = kinds.map(|(kind, sent_away)| (one("kind", kind), sent_away)).into();
     }
+    let ends_s = groups.certificate().and_then(CertificateView::not_after_s);
+    let help = "When the certificate that the public listener shows ends, since the epoch";
+    let ends_s = ends_s.map_or(vec![], |ends_s| alone(ends_s as f64));
+    sheet.gauge_in(Unit::Seconds, "tls_certificate_not_after", help, ends_s);
     sheet.gauge_in(Unit::Seconds, "wait", "How long an ask waits just now", waits);
     sheet.counter("shed", "Requests sent away because answers took too long", shed);
 }
