@@ -288,7 +288,7 @@ impl Archiver {
                 event: self.known.event.clone(),
                 epoch,
                 before: first.before,
-                decisions: entries.into_iter().map(Streamed::to_archive).collect(),
+                decisions: entries.into_iter().map(Streamed::into_entry).collect(),
             };
             let creates = |entry: &&FeedEntry| entry.changes.iter().any(Change::creates_event);
             let created = what.decisions.iter().map(|decision| &decision.entry).find(creates);

@@ -239,7 +239,7 @@ impl Rebuilder<'_> {
                 return Ok(());
             }
             after = last.entry.seq;
-            let decisions = page.into_iter().map(Streamed::to_archive).collect();
+            let decisions = page.into_iter().map(Streamed::into_entry).collect();
             let what = ToArchive { event: self.event().clone(), epoch, before, decisions };
             match self.node.archive.append(what).await {
                 Err(ArchiveError::Diverged) => return Ok(()),

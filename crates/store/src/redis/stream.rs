@@ -20,7 +20,7 @@ pub(super) struct Streamed {
 }
 
 impl Streamed {
-    pub(super) fn to_archive(self) -> ToArchiveEntry {
+    pub(super) fn into_entry(self) -> ToArchiveEntry {
         ToArchiveEntry { entry: self.entry, mark: self.mark }
     }
 }
