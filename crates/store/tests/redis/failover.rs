@@ -12,7 +12,6 @@ use onrush_core::{Command, Refusal};
 use onrush_store::redis::{Options, RedisEngine};
 use onrush_store::{Ask, Engine, Failure};
 use onrush_testkit::{Redis, need};
-use std::sync::Arc;
 
 /// An event's keys as a replica has them.
 struct Replica<'r> {
@@ -71,6 +70,18 @@ async fn two_nodes(redis: &Redis, archive: &MemoryArchive) -> (RedisEngine, Redi
     (one, other, event)
 }
 
+/// The same once Ada's is confirmed, which only the first node knows: a replica without it took over.
+async fn after_a_failover(
+    redis: &Redis,
+    archive: &MemoryArchive,
+) -> (RedisEngine, RedisEngine, EventId) {
+    let (one, other, event) = two_nodes(redis, archive).await;
+    let replica = Replica::of(redis, &event);
+    one.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is hers");
+    replica.take_over();
+    (one, other, event)
+}
+
 /// Asks again for as long as nobody knows.
 async fn decided(engine: &RedisEngine, event: &EventId, command: Command) -> Result<(), Refusal> {
     until("a decision", || async {
@@ -103,10 +114,7 @@ async fn assert_sound(engine: &RedisEngine) {
 async fn confirmation_is_not_told_under_a_number_that_is_another_decisions_in_the_archive() {
     let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
-    let (one, other, event) = two_nodes(&redis, &archive).await;
-    let replica = Replica::of(&redis, &event);
-    one.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is hers");
-    replica.take_over();
+    let (one, other, event) = after_a_failover(&redis, &archive).await;
 
     // Redis has it now, under the number of Ada's; the archive does not.
     let told = other.execute(event.clone(), confirm_command("bob", "b2")).await;
@@ -127,10 +135,7 @@ async fn confirmation_is_not_told_under_a_number_that_is_another_decisions_in_th
 async fn decisions_that_go_on_from_another_history_are_not_archived_behind_the_first() {
     let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
-    let (one, other, event) = two_nodes(&redis, &archive).await;
-    let replica = Replica::of(&redis, &event);
-    one.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is hers");
-    replica.take_over();
+    let (_one, other, event) = after_a_failover(&redis, &archive).await;
 
     // A fresh hold is answered before it is archived, and may be lost with what came before it.
     hold(&other, &event, "cyd", "b3").await.expect("units are free");
@@ -165,5 +170,4 @@ async fn node_that_has_seen_another_decision_of_the_same_number_has_the_event_re
     decided(&other, &event, confirm_command("cyd", "b3")).await.expect("it is theirs");
     let dan = decided(&one, &event, confirm_command("dan", "b4")).await;
     assert_eq!(dan, Err(Refusal::ReservationNotFound));
-    drop((one, Arc::new(other)));
 }
