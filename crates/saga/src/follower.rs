@@ -40,6 +40,10 @@ const MAX_PAGES: u32 = 16;
 /// Facts that are written at once in a rush, about: what concerns payments waits for such a
 /// transaction.
 const MAX_FACTS: usize = 8_192;
+/// The same in a cluster, whose database is elsewhere and answers within its time limit, or not at all.
+const MAX_FACTS_IN_CLUSTER: usize = 1_024;
+/// How long to leave the ledger to others at most: a write may have waited for a database that was away.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long the other nodes wait for a word of the one that follows the feed.
 const TURN_MS: u32 = 5_000;
@@ -149,7 +153,7 @@ impl Follower {
                     tokio::select! {
                         biased;
                         () = sagas.stopped() => return Ok(()),
-                        () = tokio::time::sleep(begun.elapsed() * share) => {}
+                        () = tokio::time::sleep((begun.elapsed() * share).min(MAX_PAUSE)) => {}
                     }
                 }
                 write_by = Instant::now() + QUIET;
@@ -169,7 +173,9 @@ impl Follower {
     ) -> Result<bool, String> {
         if is_rush {
             let until = Instant::now() + GATHER_IN_RUSH;
-            while projection.facts.len() < MAX_FACTS {
+            let in_cluster = self.sagas.cluster.is_some();
+            let most = if in_cluster { MAX_FACTS_IN_CLUSTER } else { MAX_FACTS };
+            while projection.facts.len() < most {
                 match tokio::time::timeout_at(until, feed.next()).await {
                     Ok(page) => {
                         if self.gather(page?, projection).await? {
