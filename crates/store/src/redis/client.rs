@@ -143,9 +143,16 @@ impl Connection {
         })
     }
 
+    /// A single server's connection keeps the refusal of an attempt that it made by itself, and tells
+    /// it to the next who asks, however long ago that was: whoever is told one asks once more.
     async fn command(&mut self, command: &Cmd) -> Result<Value, RedisError> {
         let answer = match self {
-            Self::Single(connection) => connection.req_packed_command(command).await,
+            Self::Single(connection) => match connection.req_packed_command(command).await {
+                Err(error) if error.is_connection_refusal() => {
+                    connection.req_packed_command(command).await
+                }
+                answer => answer,
+            },
             Self::Cluster(connection) => connection.req_packed_command(command).await,
             Self::Followed(connection) => connection.req_packed_command(command).await,
         };
@@ -163,7 +170,12 @@ impl Connection {
 
     async fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
         match self {
-            Self::Single(connection) => pipeline.query_async(connection).await,
+            Self::Single(connection) => match pipeline.query_async(connection).await {
+                Err(error) if RedisError::is_connection_refusal(&error) => {
+                    pipeline.query_async(connection).await
+                }
+                answer => answer,
+            },
             Self::Cluster(connection) => pipeline.query_async(connection).await,
             Self::Followed(connection) => pipeline.query_async(connection).await,
         }

@@ -54,6 +54,26 @@ async fn a_redis_that_comes_back_is_used_again() {
 }
 
 #[tokio::test]
+async fn a_connection_that_was_refused_in_the_outage_answers_the_first_to_ask_afterwards() {
+    let kept = RedisOptions { appendonly: true, ..RedisOptions::default() };
+    let Some(mut redis) = need(Redis::start_with(&kept)) else { return };
+    let one = |archive| Options { connections: 1, ..impatient(options(&redis, archive)) };
+    let engine = RedisEngine::open(one(MemoryArchive::new())).await.expect("it begins");
+    let other = RedisEngine::open(one(MemoryArchive::new())).await.expect("it begins");
+    let event = flash_sale(&engine, 10).await;
+    hold(&engine, &event, "ada", "b1").await.expect("units are free");
+    redis.kill();
+    assert_eq!(hold(&engine, &event, "bob", "b2").await, Err(Failure::Unreachable));
+    // Its connection is tried again by itself, and has been when the other's has been some times.
+    for _ in 0..4 {
+        assert_eq!(hold(&other, &event, "bob", "b2").await, Err(Failure::Unreachable));
+    }
+    redis.restart().expect("it starts again");
+    hold(&engine, &event, "bob", "b2").await.expect("Redis answers");
+    assert_eq!(free_units(&engine, &event).await, 8);
+}
+
+#[tokio::test]
 async fn a_full_redis_sells_nothing_new_and_changes_nothing() {
     let Some(redis) = need(Redis::start()) else { return };
     let engine = open(&redis, MemoryArchive::new()).await;
