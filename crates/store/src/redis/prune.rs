@@ -30,11 +30,14 @@ impl<'a> Pruned<'a> {
         let shared = items.len();
         items.extend(own);
         let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut next = Vec::new();
         for (position, item) in items.iter().enumerate() {
-            by_name.entry(item.name.unwrap_or_default()).or_default().push(position);
+            match item.name {
+                Some(name) => by_name.entry(name).or_default().push(position),
+                None => next.push(position),
+            }
         }
         let mut used = HashSet::new();
-        let mut next = by_name.get("").cloned().unwrap_or_default();
         while let Some(position) = next.pop() {
             if used.insert(position) {
                 let names = items[position].lines.iter().flat_map(|line| names(line));
