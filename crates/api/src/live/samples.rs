@@ -382,7 +382,7 @@ fn message(name: &str, content: &impl Serialize) -> Bytes {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use onrush_core::Phase;
     use onrush_core::hold::HoldTerms;
@@ -396,7 +396,7 @@ mod tests {
         name.parse().unwrap()
     }
 
-    fn view(name: &str) -> EventView {
+    pub(crate) fn view(name: &str) -> EventView {
         EventView {
             event: event(name),
             settings: Settings::new("Rush", "EUR".parse().unwrap()),

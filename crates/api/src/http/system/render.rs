@@ -3,24 +3,31 @@
 
 use super::sheet::{Labels, Row, Sheet, alone};
 use crate::http::state::Groups;
+use futures_util::{StreamExt, stream};
 use onrush_base::metrics::{Metrics, PublisherFigures};
 use onrush_base::spans::COUNTS;
 use onrush_core::Time;
+use onrush_core::ids::EventId;
 use onrush_core::question::EventNow;
+use onrush_core::view::EventView;
 use onrush_ledger::backlog::{Backlog, WaitingDeliveries};
 use onrush_saga::gateway::health::{Calls, State};
 use onrush_saga::{Counts, Sagas};
 use onrush_serve::pressure::PressureFigures;
 use onrush_serve::{CertificateView, Traffic};
 use onrush_store::embedded::ClockReport;
-use onrush_store::{Ask, Figures};
+use onrush_store::{Ask, Engine, Figures};
 use prometheus_client::registry::Unit;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
-/// How long the ledger may take: Prometheus gives up after ten seconds, and a ledger that is away
+/// How long ledger and engine may take: Prometheus gives up after ten seconds, and one that is away
 /// should be seen, not hide the rest.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Events that the engine is asked for at a time: a cluster's takes a way to Redis and back for each.
+const AT_ONCE: usize = 32;
 
 /// Everything as OpenMetrics text.
 pub(super) async fn render(groups: &Groups, traffic: &Traffic) -> String {
@@ -231,25 +238,21 @@ fn spans(sheet: &mut Sheet, groups: &Groups) {
 }
 
 /// How each sale stands.
+/// What every event shows, as far as the engine says it in time.
 async fn events(sheet: &mut Sheet, groups: &Groups) {
+    let views = views_in_time(&*groups.sale.engine).await;
     let (mut waiting, mut active, mut units) = (vec![], vec![], vec![]);
-    if let Ok(events) = groups.sale.engine.events().await {
-        for event in events.value {
-            let Ok(answer) = groups.sale.engine.ask(event.clone(), EventNow).await else {
-                continue;
-            };
-            let view = answer.value;
-            let of = || one("event", event.to_string());
-            waiting.push((of(), view.waiting.into()));
-            active.push((of(), view.active.into()));
-            for (status, count) in [
-                ("free", view.units.free),
-                ("held", view.units.held),
-                ("sold", view.units.sold),
-                ("blocked", view.units.blocked),
-            ] {
-                units.push(([of(), one("status", status)].concat(), count.into()));
-            }
+    for (event, view) in views {
+        let of = || one("event", event.to_string());
+        waiting.push((of(), view.waiting.into()));
+        active.push((of(), view.active.into()));
+        for (status, count) in [
+            ("free", view.units.free),
+            ("held", view.units.held),
+            ("sold", view.units.sold),
+            ("blocked", view.units.blocked),
+        ] {
+            units.push(([of(), one("status", status)].concat(), count.into()));
         }
     }
     sheet.gauge("waiting", "People waiting", waiting);
@@ -257,8 +260,94 @@ async fn events(sheet: &mut Sheet, groups: &Groups) {
     sheet.gauge("units", "Units of stock and seats by status", units);
 }
 
+/// All events as they are now, without those that the engine did not tell of in time.
+async fn views_in_time(engine: &dyn Engine) -> Vec<(EventId, Box<EventView>)> {
+    let until = Instant::now() + PATIENCE;
+    let Ok(Ok(events)) = timeout_at(until, engine.events()).await else { return vec![] };
+    let asked = events.value.into_iter().map(async |event: EventId| {
+        let answer = engine.ask(event.clone(), EventNow).await.ok()?;
+        Some((event, answer.value))
+    });
+    let mut told = pin!(stream::iter(asked).buffer_unordered(AT_ONCE));
+    let mut views = Vec::new();
+    // It ends with the last event, or when there is no time left.
+    while let Ok(Some(view)) = timeout_at(until, told.next()).await {
+        views.extend(view);
+    }
+    views
+}
+
 /// Milliseconds, as every metric has times.
 fn seconds(ms: i64) -> f64 {
     // 53 bits of milliseconds are 285,000 years.
     ms as f64 / 1_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::samples;
+    use onrush_core::{Command, Query, Reply, View};
+    use onrush_store::{Answer, Failure, Feed, Pending, Seq};
+    use std::collections::BTreeSet;
+    use std::future::{pending, ready};
+
+    /// An engine that tells of its events, is silent about one, and does not know another any more.
+    struct Patchy;
+
+    const EVENTS: u32 = 100;
+
+    fn name(number: u32) -> EventId {
+        format!("event-{number}").parse().unwrap()
+    }
+
+    fn told<T: Send + 'static>(value: Result<T, Failure>) -> Pending<T> {
+        Box::pin(ready(value.map(|value| Answer { at: Time(1), value })))
+    }
+
+    impl Engine for Patchy {
+        fn execute(&self, _: EventId, _: Command) -> Pending<Reply> {
+            unreachable!("nothing is changed here")
+        }
+
+        fn query(&self, event: EventId, _: Query) -> Pending<View> {
+            if event == name(3) {
+                return Box::pin(pending());
+            }
+            if event == name(5) {
+                return told(Err(Failure::Unreachable));
+            }
+            told(Ok(View::Event(Box::new(samples::tests::view(event.as_str())))))
+        }
+
+        fn events(&self) -> Pending<Vec<EventId>> {
+            told(Ok((0..EVENTS).map(name).collect()))
+        }
+
+        fn subscribe(&self, _: Seq) -> Box<dyn Feed> {
+            unreachable!("nothing is followed here")
+        }
+
+        fn committed(&self) -> Seq {
+            Seq::default()
+        }
+
+        fn waiting(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn figures(&self) -> Figures {
+            Figures::default()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn event_that_nobody_tells_of_hides_no_other() {
+        let begun = Instant::now();
+        let views = views_in_time(&Patchy).await;
+        assert_eq!(begun.elapsed(), PATIENCE);
+        let told: BTreeSet<EventId> = views.into_iter().map(|(event, _)| event).collect();
+        let wanted = (0..EVENTS).filter(|number| ![3, 5].contains(number)).map(name);
+        assert_eq!(told, wanted.collect());
+    }
 }
