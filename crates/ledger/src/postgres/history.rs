@@ -61,7 +61,7 @@ pub struct LastDecision {
     pub head: ArchiveHead,
 }
 
-/// History that is held until this is dropped, or the connection breaks.
+/// History that is held until that is ended, this is dropped, or the connection breaks.
 pub struct HeldHistory {
     client: Client,
     connection: JoinHandle<()>,
@@ -109,7 +109,7 @@ impl PgLedger {
 impl HeldHistory {
     /// Holds it no longer; whoever waits for that need not wait until PostgreSQL sees that the
     /// connection is gone.
-    pub async fn end(self) {
+    pub async fn end(&self) {
         // If this cannot be said, the connection is gone.
         drop(self.client.batch_execute("SELECT pg_advisory_unlock_all()").await);
     }

@@ -3,8 +3,10 @@
 use crate::cli_support::{ADMIN_KEY, run, run_json};
 use crate::deployment::{Deployment, RedisKind, until};
 use crate::load::{PRICE_MINOR, create};
-use onrush_testkit::need;
+use crate::outages::Reader;
+use onrush_testkit::{Kafka, need};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -142,4 +144,60 @@ fn history_of_events_that_are_over_goes_into_files_while_nodes_sell() {
     assert!(report["found"][0].as_str().expect("a text").contains("it is missing"), "{report}");
     fs::write(&file, &bytes).expect("written");
     audited(&config, Some(&dir), 0);
+}
+
+/// An event that is over before anything was sold.
+fn begin_and_end(deployment: &Deployment, event: &str) {
+    let settings = json!({"event": event, "title": "Show", "currency": "EUR", "room": null});
+    create(deployment, &settings, &[("ga", 9, PRICE_MINOR)]);
+    end(deployment, event);
+}
+
+#[test]
+fn a_publisher_that_begins_later_sends_what_is_left_and_one_that_is_behind_keeps_history() {
+    let start = || Ok((Kafka::start()?, Deployment::start(1)?));
+    let Some((mut kafka, mut deployment)) = need(start()) else { return };
+    begin_and_end(&deployment, "first");
+    let (config, url) = (deployment.config(), deployment.postgres.url());
+    let scratch = tempfile::tempdir().expect("a directory");
+    let archive = ["archive", "--json", "--config", text(&config), "--to", text(scratch.path())];
+    let moved = || run_json(&archive).1;
+    until("the first event's file", || (moved()["before"] == 1).then_some(()));
+
+    let brokers = kafka.bootstrap_servers();
+    let node = deployment.start_node(|node| {
+        node.env("ONRUSH_KAFKA_BROKERS", &brokers);
+    });
+    deployment.nodes.push(node);
+    let numbers = || {
+        let feed = deployment.nodes[0].organise("GET", "/feed?limit=1000", &Value::Null);
+        let entries = feed["entries"].as_array().expect("a list").clone();
+        entries.iter().map(|entry| entry["seq"].as_u64().expect("a number")).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers().len(), 2, "that it was created, and archived");
+    let mut reader = Reader::new(&kafka);
+    let mut sent = |numbers: &[u64]| {
+        until("all of it on its topic", || {
+            reader.read();
+            let sent: BTreeSet<_> = reader.taken.iter().map(|(number, _)| *number).collect();
+            sent.iter().eq(numbers).then_some(())
+        });
+    };
+    sent(&numbers());
+    kafka.kill();
+    begin_and_end(&deployment, "second");
+    // The cursor alone says that there is a publisher: it is not in these settings.
+    let waiting = until("the ledger past it", || {
+        let waiting = moved()["waiting"].clone();
+        (waiting[0]["reader"] != "ledger").then_some(waiting)
+    });
+    let who = json!({"event": "second", "reader": "kafka"});
+    assert_eq!((&waiting[0]["event"], &waiting[0]["reader"]), (&who["event"], &who["reader"]));
+    kafka.restart().expect("it starts again");
+    sent(&numbers());
+    until("the second event's file", || (moved()["before"] == 2).then_some(()));
+    let rows = deployment.postgres.sql(&url, "SELECT count(*) FROM feed").expect("it answers");
+    assert_eq!(rows.trim(), "4");
+    let report = audited(&config, Some(scratch.path()), 0);
+    assert_eq!(report["archive_files"], 2, "{report}");
 }

@@ -8,7 +8,7 @@ use onrush_core::spec::Reason;
 use onrush_core::{Change, Time};
 use onrush_ledger::postgres::{Hold, PgLedger, PgOptions, RowToArchive};
 use onrush_server::cluster::history::{Moved, Waiting, move_into_files, open_files};
-use onrush_store::archive_file::ArchiveStep;
+use onrush_store::archive_file::{ArchiveStep, FileReader};
 use onrush_testkit::{Postgres, Shared, need};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -145,6 +145,11 @@ async fn rows_of_archived_events_go_into_files_and_the_others_stay() {
     assert!(moved.archived.iter().all(|archived| archived.decisions == DECISIONS), "{moved:?}");
     assert_eq!((archive.rows().as_str(), archive.whole_files().await), (BOTH_GONE, 2));
     assert_eq!(files_in(&archive.dir()), ["fair.jsonl.gz", "gala.jsonl.gz"]);
+    // What only the archive knew of a decision is in the file as well.
+    let mut file = FileReader::open(&archive.file("gala")).expect("a file");
+    let own = r#""own":{"seq":1,"epoch":0,"mark":"0000000000000001"}"#;
+    let first = format!("{{\"seq\":1,\"at\":1001,{own},\"changes\":{}}}\n", created());
+    assert_eq!(file.next_line(), Ok(Some(first.as_str())));
     let again = archive.moved().await.expect("nothing is to be done");
     assert_eq!((names(&again).len(), again.before, again.waiting.len()), (0, 2, 0));
     // What is decided from now on is numbered on.

@@ -106,12 +106,13 @@ pub async fn move_into_files(
         let (event, decisions) = (event.clone(), kept.decisions);
         moved.archived.push(ArchivedEvent { event, decisions, file_bytes });
     }
+    // An audit need not wait until the space is free.
+    history.end().await;
     if before + moved.archived.len() > 0 {
         history.vacuum().await.map_err(sentence)?;
         on(ArchiveStep::Shrunk);
     }
     moved.bytes = history.bytes().await.map_err(sentence)?;
-    history.end().await;
     Ok(moved)
 }
 
