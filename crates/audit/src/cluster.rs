@@ -1,19 +1,23 @@
 //! The audit of a cluster: the archive in PostgreSQL, the events in Redis, and the ledger.
 
 use super::books::{Books, PAGE};
+use super::filed::Filed;
 use onrush_base::config::Config;
 use onrush_core::ids::BookingId;
 use onrush_ledger::booking::{Booking, BookingFilter};
 use onrush_ledger::desk::{DeskEntry, DeskFilter};
-use onrush_ledger::postgres::{ArchivedRow, PgLedger};
+use onrush_ledger::postgres::{ArchivedRow, HeldHistory, HistoryFile, Hold, PgLedger};
 use onrush_ledger::projection::FeedPosition;
 use onrush_ledger::receipt::{Receipt, ReceiptFilter};
 use onrush_ledger::saga::{Saga, SagaFilter, SagaRecord};
 use onrush_ledger::{Ledger, Page};
+use onrush_server::cluster::history::open_files;
 use onrush_server::cluster::{audit_redis, open_ledger};
+use onrush_store::archive_file::Files;
 use onrush_store::embedded::{AuditReport, FeedAudit};
 use onrush_store::{FeedEntry, Seq};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
@@ -21,6 +25,11 @@ use tokio::runtime::Runtime;
 pub(super) struct SharedBooks {
     runtime: Runtime,
     ledger: Arc<PgLedger>,
+    /// What has left the archive has done so before, and nothing does until the end.
+    history: HeldHistory,
+    filed: Vec<HistoryFile>,
+    /// The files, if they are read.
+    files: Option<Files>,
     /// The ledger as it was when the audit began.
     records: BTreeMap<BookingId, SagaRecord>,
     bookings: Vec<Booking>,
@@ -28,14 +37,28 @@ pub(super) struct SharedBooks {
 }
 
 impl SharedBooks {
-    /// Connects to the ledger; writes nothing.
-    pub(super) fn open(config: &Config) -> Result<Self, String> {
+    /// Connects to the ledger, and looks at the archive files in `dir`; what is wrong with these is
+    /// added to `found`. Writes nothing.
+    pub(super) fn open(
+        config: &Config,
+        dir: Option<&Path>,
+        found: &mut Vec<String>,
+    ) -> Result<Self, String> {
         let settings = config.postgres.as_ref().ok_or("postgres: it is not configured")?;
         let runtime = onrush_terminal::process::runtime()?;
         let ledger = runtime.block_on(open_ledger(settings))?;
+        let history = runtime.block_on(ledger.hold_history(Hold::Reading));
+        let history = history.map_err(|error| error.to_string())?.ok_or(
+            "`onrush archive` is moving history into files: wait until it has ended, then try again",
+        )?;
+        let filed = runtime.block_on(ledger.history_files()).map_err(|error| error.to_string())?;
+        let files = dir.map(|dir| runtime.block_on(open_files(&ledger, dir, found))).transpose()?;
         Ok(Self {
             runtime,
             ledger,
+            history,
+            filed,
+            files,
             records: BTreeMap::new(),
             bookings: Vec::new(),
             receipts: Vec::new(),
@@ -95,6 +118,19 @@ impl SharedBooks {
         }
     }
 
+    /// Ends the audit; says how many files were read.
+    ///
+    /// # Errors
+    /// If history may have left the archive while it was read.
+    fn end(self) -> Result<usize, String> {
+        let Self { runtime, history, files, .. } = self;
+        if !history.is_held() {
+            return Err("the connection to PostgreSQL broke: try again".into());
+        }
+        runtime.block_on(history.end());
+        Ok(files.map_or(0, |files| files.count()))
+    }
+
     fn archived(&self, after: u64) -> Result<Vec<ArchivedRow>, String> {
         let rows = self.runtime.block_on(self.ledger.read_feed(after, PAGE));
         rows.map_err(|error| error.to_string())
@@ -114,13 +150,14 @@ impl Books for SharedBooks {
     }
 
     fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String> {
+        let mut filed = Filed::new(self.files.as_ref(), &self.filed);
         let mut after = 0;
         loop {
             let rows = self.archived(after)?;
-            let Some(last) = rows.last() else { return Ok(()) };
+            let Some(last) = rows.last() else { return filed.tell_before(Seq(u64::MAX), note) };
             after = last.number;
             for row in rows {
-                note(&entry(row)?);
+                filed.tell(&entry(row)?, note)?;
             }
         }
     }
@@ -162,12 +199,13 @@ fn entry(row: ArchivedRow) -> Result<FeedEntry, String> {
 }
 
 /// Adds up the archive with the rules and without them, and compares what it comes to with what Redis has.
-pub(super) fn audit_feed(books: &mut SharedBooks, config: &Config) -> Result<AuditReport, String> {
+pub(super) fn audit_feed(mut books: SharedBooks, config: &Config) -> Result<AuditReport, String> {
     let mut audit = FeedAudit::default();
     books.each_decision(&mut |entry| audit.note(entry))?;
     if let Some(redis) = &config.redis {
         let found = books.runtime.block_on(audit_redis(redis, &books.ledger))?;
         found.into_iter().for_each(|what| audit.violation(what));
     }
-    Ok(audit.finish())
+    let archive_files = books.end()?;
+    Ok(AuditReport { archive_files, ..audit.finish() })
 }

@@ -4,6 +4,8 @@
 mod books;
 #[cfg(feature = "cluster")]
 mod cluster;
+#[cfg(feature = "cluster")]
+mod filed;
 mod money;
 mod receipts;
 mod verdict;
@@ -35,9 +37,10 @@ pub struct AuditArgs {
     #[arg(long, value_name = "DIR")]
     sandbox: Option<PathBuf>,
     /// Read the archive files, too: history that archived events have there is judged as if it were
-    /// in the journal
-    #[arg(long)]
-    archive: bool,
+    /// in the journal. A cluster's lie in DIR; one process has them in `archive` of its data directory
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "how clap says that a value may be left out")]
+    archive: Option<Option<PathBuf>>,
     /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
@@ -79,13 +82,13 @@ impl AuditArgs {
     /// The directory of one process, and what is printed of it.
     #[must_use]
     pub fn of(data: &Path, json: bool) -> Self {
-        Self { data: data.to_owned(), config: None, sandbox: None, archive: false, json }
+        Self { data: data.to_owned(), config: None, sandbox: None, archive: None, json }
     }
 
     /// The same with all archive files.
     #[must_use]
     pub fn with_archive(self) -> Self {
-        Self { archive: true, ..self }
+        Self { archive: Some(None), ..self }
     }
 }
 
@@ -175,7 +178,16 @@ fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, Stri
 }
 
 fn read_files(data: &Path, args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
-    let money = match FileBooks::open(data, args.archive, found)? {
+    if let Some(Some(dir)) = &args.archive {
+        return Err(format!(
+            "--archive {}: one process has its archive files in {}; put them there, and leave the \
+             directory out",
+            dir.display(),
+            data.join("archive").display()
+        ));
+    }
+    let with_archive = args.archive.is_some();
+    let money = match FileBooks::open(data, with_archive, found)? {
         None => None,
         Some(mut books) => {
             let own = data.join("sandbox");
@@ -184,7 +196,7 @@ fn read_files(data: &Path, args: &AuditArgs, found: &mut Vec<String>) -> Result<
         }
     };
     let audit =
-        if args.archive { embedded::audit_with_archive(data) } else { embedded::audit(data) };
+        if with_archive { embedded::audit_with_archive(data) } else { embedded::audit(data) };
     Ok((audit.map_err(|error| error.to_string())?, money))
 }
 
@@ -194,14 +206,18 @@ fn read_servers(
     args: &AuditArgs,
     found: &mut Vec<String>,
 ) -> Result<Audited, String> {
-    if args.archive {
-        return Err(
-            "a cluster has no archive files: its history is in PostgreSQL, all of it".into()
-        );
-    }
-    let mut books = cluster::SharedBooks::open(config)?;
+    let dir = match &args.archive {
+        None => None,
+        Some(Some(dir)) => Some(dir.as_path()),
+        Some(None) => {
+            return Err(
+                "--archive: name the directory that `onrush archive --to` wrote into".into()
+            );
+        }
+    };
+    let mut books = cluster::SharedBooks::open(config, dir, found)?;
     let money = money::audit(&mut books, args.sandbox.as_deref(), found)?;
-    let audit = cluster::audit_feed(&mut books, config)?;
+    let audit = cluster::audit_feed(books, config)?;
     Ok((audit, Some(money)))
 }
 

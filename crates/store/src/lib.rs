@@ -2,6 +2,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod archive_file;
 pub mod durations;
 pub mod embedded;
 pub mod engine;

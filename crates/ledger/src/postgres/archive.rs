@@ -132,14 +132,15 @@ impl Job for Append {
             }
             let known = rows.iter().rfind(|row| row.seq <= head.last_seq);
             let (ours, theirs) = match known {
-                None => (head.mark, *before),
-                Some(row) if row.seq == head.last_seq => (head.mark, row.mark),
+                None => (Some(head.mark), *before),
+                Some(row) if row.seq == head.last_seq => (Some(head.mark), row.mark),
                 Some(row) => {
                     std::mem::take(&mut new).write(db).await?;
                     (mark_of(db, event, row.seq).await?, row.mark)
                 }
             };
-            if head.last_seq > 0 && differ(ours, theirs) {
+            let differs = ours.is_none_or(|ours| differ(ours, theirs));
+            if head.last_seq > 0 && differs {
                 slot.put(Ok(Appended::Diverged));
                 continue;
             }
@@ -208,10 +209,16 @@ fn differ(one: Option<u64>, other: Option<u64>) -> bool {
     matches!((one, other), (Some(one), Some(other)) if one != other)
 }
 
-async fn mark_of(db: &Transaction<'_>, event: &EventId, seq: u64) -> Result<Option<u64>, Fault> {
+/// A decision's mark, if it has one; `None` if its row has left for a file. By then the event was
+/// archived and read to its end: whoever still brings a decision from before has another history.
+async fn mark_of(
+    db: &Transaction<'_>,
+    event: &EventId,
+    seq: u64,
+) -> Result<Option<Option<u64>>, Fault> {
     let sql = "SELECT mark FROM feed WHERE event = $1 AND seq = $2 AND NOT lost";
     match first(db, sql, &[&event.as_str(), &signed(seq)]).await? {
-        Some(row) => Ok(row.try_get::<_, Option<i64>>(0)?.map(unsigned)),
+        Some(row) => Ok(Some(row.try_get::<_, Option<i64>>(0)?.map(unsigned))),
         None => Ok(None),
     }
 }
@@ -256,7 +263,20 @@ async fn write_heads(db: &Transaction<'_>, heads: &BTreeMap<EventId, Head>) -> R
     .map(drop)
 }
 
-fn read(row: &Row) -> Result<ArchivedRow, Fault> {
+/// What [`read`] reads.
+pub(super) const COLUMNS: &str =
+    "number, feed.event, feed.seq, feed.epoch, feed.at, feed.changes, feed.mark";
+/// How many these are.
+pub(super) const COLUMN_COUNT: usize = 7;
+
+/// Asks for decisions of one event after an own number.
+pub(super) fn page_of_event() -> String {
+    format!(
+        "SELECT {COLUMNS} FROM feed WHERE event = $1 AND seq > $2 AND NOT lost ORDER BY seq LIMIT $3"
+    )
+}
+
+pub(super) fn read(row: &Row) -> Result<ArchivedRow, Fault> {
     Ok(ArchivedRow {
         number: unsigned(row.try_get(0)?),
         event: parsed(row.try_get(1)?)?,
@@ -275,13 +295,10 @@ impl Ask for ReadFeed {
     type Answer = Vec<ArchivedRow>;
 
     async fn run(&self, db: &mut Client) -> Result<Vec<ArchivedRow>, Fault> {
-        let found = all(
-            db,
-            "SELECT number, event, seq, epoch, at, changes, mark FROM feed \
-             WHERE number > $1 AND NOT lost ORDER BY number LIMIT $2",
-            &[&signed(self.0), &limit(self.1)],
-        )
-        .await?;
+        let sql = format!(
+            "SELECT {COLUMNS} FROM feed WHERE number > $1 AND NOT lost ORDER BY number LIMIT $2"
+        );
+        let found = all(db, &sql, &[&signed(self.0), &limit(self.1)]).await?;
         found.iter().map(read).collect()
     }
 }
@@ -293,13 +310,9 @@ impl Ask for ReadEvent {
     type Answer = Vec<ArchivedRow>;
 
     async fn run(&self, db: &mut Client) -> Result<Vec<ArchivedRow>, Fault> {
-        let found = all(
-            db,
-            "SELECT number, event, seq, epoch, at, changes, mark FROM feed \
-             WHERE event = $1 AND seq > $2 AND NOT lost ORDER BY seq LIMIT $3",
-            &[&self.0.as_str(), &signed(self.1), &limit(self.2)],
-        )
-        .await?;
+        let Self(event, after, most) = self;
+        let sql = page_of_event();
+        let found = all(db, &sql, &[&event.as_str(), &signed(*after), &limit(*most)]).await?;
         found.iter().map(read).collect()
     }
 }

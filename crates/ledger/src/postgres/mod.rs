@@ -27,6 +27,7 @@ mod desk;
 mod error;
 mod fault;
 mod files;
+mod history;
 mod mailed;
 mod migrations;
 mod money;
@@ -49,6 +50,7 @@ mod writes;
 pub use archive::{Appended, ArchiveHead, ArchivedRow, RowToArchive};
 pub use error::PgOpenError;
 pub use files::InventoryRow;
+pub use history::{FeedReader, HeldHistory, HistoryFile, Hold, LEDGER, LastDecision};
 pub use options::{PgOptions, Protection};
 pub use shared::Flags;
 
@@ -101,6 +103,8 @@ pub struct PgLedger {
     engine_time: EngineTime,
     membership: Arc<Membership>,
     news: News,
+    /// For connections of one's own.
+    way: Way,
     /// Tells the listener to end by being dropped.
     listening: watch::Sender<()>,
     tasks: Vec<JoinHandle<()>>,
@@ -142,6 +146,7 @@ impl PgLedger {
             engine_time: EngineTime::default(),
             membership,
             news,
+            way,
             listening,
             tasks: vec![listener, writing, appending],
         })

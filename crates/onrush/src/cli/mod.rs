@@ -50,7 +50,8 @@ enum Command {
     /// Put a backup into a directory of its own, if every byte of it is what was written
     #[command(after_help = EXIT_CODES)]
     Restore(onrush_backup::RestoreArgs),
-    /// Move the history of archived events from the journal into files, while no server runs
+    /// Move the history of archived events into files, from a journal while no server runs, or from a
+    /// cluster's PostgreSQL
     #[command(after_help = archive::PROMISE)]
     Archive(archive::ArchiveArgs),
     /// Simulate whole sales with faults, each from one number, and judge all that happens

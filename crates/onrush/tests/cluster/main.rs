@@ -5,9 +5,12 @@
 mod cli_support;
 mod deployment;
 mod faults;
+mod history;
 mod load;
 mod lost_tail;
+mod moving;
 mod outages;
 mod restored;
+mod room;
 mod sale;
 mod simulation;

@@ -79,17 +79,17 @@ fn a_minute_without_rabbitmq_and_kafka_delays_their_messages_and_nothing_else() 
 }
 
 /// Reads what Kafka has, and looks at the order on the way.
-struct Reader {
+pub(crate) struct Reader {
     consumer: BaseConsumer,
     bookings: BTreeSet<String>,
     /// Changes on the topic of the whole feed, as a receiver takes them who drops what is not above
     /// the last one.
-    taken: BTreeSet<(u64, u64)>,
+    pub(crate) taken: BTreeSet<(u64, u64)>,
     last: HashMap<String, (u64, u64)>,
 }
 
 impl Reader {
-    fn new(kafka: &Kafka) -> Self {
+    pub(crate) fn new(kafka: &Kafka) -> Self {
         let consumer: BaseConsumer = ClientConfig::new()
             .set("bootstrap.servers", kafka.bootstrap_servers())
             .set("group.id", "test")
@@ -100,7 +100,7 @@ impl Reader {
         Self { consumer, bookings: BTreeSet::new(), taken: BTreeSet::new(), last: HashMap::new() }
     }
 
-    fn read(&mut self) {
+    pub(crate) fn read(&mut self) {
         while let Some(message) = self.consumer.poll(Duration::from_millis(100)) {
             // A broker that has just started may not know the topics yet.
             let Ok(message) = message else { return };

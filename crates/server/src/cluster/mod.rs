@@ -2,6 +2,7 @@
 //! and what all nodes share.
 
 mod archive;
+pub mod history;
 mod store;
 mod watched;
 

@@ -5,54 +5,29 @@
 //! step is durable before the next one begins, and each can be the last: what is left then is
 //! whole, and doing it again finishes it.
 
-use super::archive_file::{self, BLANK, FileReader, FileWriter, Kept};
 use super::database;
 use super::error::OpenError;
+use super::filed::{self, BLANK};
 use super::reader::to_sql;
 use super::recovery::{self, Recovered};
 use super::snapshot;
 use super::witness;
+use crate::archive_file::{
+    ArchiveStep, ArchivedEvent, Draft, Kept, Origin, expect_end, line_of, name_of,
+};
 use crate::engine::Seq;
-use onrush_core::Change;
 use onrush_core::Time;
-use onrush_core::change::SaleChange;
 use onrush_core::ids::EventId;
 use onrush_sqlite::{Lock, log_of};
 use rusqlite::{Connection, Statement};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 
 /// What the journal remembers while space is still to be given back.
 const TO_SHRINK: &str = "to_shrink";
-
-/// How far archiving has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ArchiveStep {
-    /// An event's file is written under another name, and was not read back.
-    Drafted(EventId),
-    /// The file has its name, and is what the journal has.
-    Written(EventId),
-    /// The event's changes are being taken out of the journal, and nothing of that is committed.
-    Removing(EventId),
-    /// The event's changes are in the file alone.
-    Removed(EventId),
-    /// The journal's file was rewritten without empty space.
-    Shrunk,
-}
-
-/// One event whose history went into a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ArchivedEvent {
-    /// Which.
-    pub event: EventId,
-    /// Its decisions.
-    pub decisions: u64,
-    /// The length of its file.
-    pub file_bytes: u64,
-}
 
 /// What archiving has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -117,7 +92,7 @@ pub fn archive(dir: &Path, on: &mut dyn FnMut(ArchiveStep)) -> Result<ArchiveRep
     let connection = database::open_writer(&path)?;
     let sqlite = OpenError::sqlite(&path);
     let identity = database::identify(&connection).map_err(&sqlite)?;
-    let known = archive_file::kept(&connection).map_err(&sqlite)?;
+    let known = filed::kept(&connection).map_err(&sqlite)?;
     report.before = known.len();
     let followed = witness::read(dir).map_err(ArchiveError::InTheWay)?.and_then(|says| says.ledger);
     let mut wanted = HashMap::new();
@@ -132,7 +107,7 @@ pub fn archive(dir: &Path, on: &mut dyn FnMut(ArchiveStep)) -> Result<ArchiveRep
     if !found.is_empty() {
         write_snapshot(dir, &recovered)?;
     }
-    let step = Step { dir, path: &path, connection: &connection, journal: &identity };
+    let step = Step { dir, path: &path, connection: &connection, origin: &filed::origin(identity) };
     for (event, seqs) in found {
         let is_followed = followed.is_none_or(|followed| seqs.last() <= Some(&Seq(followed)));
         if !is_followed {
@@ -190,7 +165,7 @@ struct Step<'a> {
     dir: &'a Path,
     path: &'a Path,
     connection: &'a Connection,
-    journal: &'a str,
+    origin: &'a Origin,
 }
 
 impl Step<'_> {
@@ -206,71 +181,37 @@ impl Step<'_> {
         seqs: &[Seq],
         on: &mut dyn FnMut(ArchiveStep),
     ) -> Result<(Kept, u64), ArchiveError> {
-        let (name, dir) = (archive_file::name_of(event), archive_file::dir_in(self.dir));
-        let target = self.dir.join(&name);
-        onrush_sqlite::make_dir(&dir).map_err(OpenError::io(&dir))?;
-        self.leave_others(&target, &name, event)?;
         let (Some(first), Some(last)) = (seqs.first().copied(), seqs.last().copied()) else {
-            return Err(in_the_way(&name, "the journal has no decision of the event"));
+            return Err(in_the_way(event, "the journal has no decision of the event"));
         };
-        let draft = draft_of(&target);
-        let io = |error: std::io::Error| ArchiveError::from(OpenError::io(&draft)(error));
         let mut rows = self.rows()?;
-        let mut file = FileWriter::begin(&draft, self.journal, event, archived_at).map_err(io)?;
-        for seq in seqs {
-            let (at, body) = read(&mut rows, *seq).map_err(|error| self.sqlite(error))?;
-            if *seq == first || *seq == last {
-                expect_end(&body, *seq == first, &name)?;
+        let mut line = |seq: Seq| -> Result<String, ArchiveError> {
+            let (at, body) = read(&mut rows, seq).map_err(|error| self.sqlite(error))?;
+            if seq == first || seq == last {
+                expect_end(&body, seq == first).map_err(|why| in_the_way(event, &why))?;
             }
-            file.decision(&archive_file::line_of(*seq, at, &body)).map_err(io)?;
+            Ok(line_of(seq, at, &body))
+        };
+        let wrong = |why: String| in_the_way(event, &why);
+        let target = filed::dir_in(self.dir).join(name_of(event));
+        let mut file = Draft::begin(&target, self.origin, event, archived_at).map_err(wrong)?;
+        for seq in seqs {
+            file.decision(&line(*seq)?).map_err(wrong)?;
         }
-        let sha256 = file.end().map_err(io)?;
+        let drafted = file.end().map_err(wrong)?;
         on(ArchiveStep::Drafted(event.clone()));
-        let kept = Kept { decisions: seqs.len() as u64, first, last, sha256 };
-        self.compare(&draft, event, seqs, &mut rows).map_err(|why| in_the_way(&name, &why))?;
-        let file_bytes = fs::metadata(&draft).map_err(io)?.len();
-        fs::rename(&draft, &target).map_err(io)?;
-        for dir in [dir.as_path(), self.dir] {
-            File::open(dir).and_then(|dir| dir.sync_all()).map_err(OpenError::io(dir))?;
+        let mut back = drafted.read_back().map_err(wrong)?;
+        for seq in seqs {
+            back.compare(*seq, &line(*seq)?).map_err(wrong)?;
         }
+        let published = back.publish(first, last).map_err(wrong)?;
         on(ArchiveStep::Written(event.clone()));
-        Ok((kept, file_bytes))
-    }
-
-    /// A file under the name that is not of this journal and event is somebody's: it is not replaced.
-    fn leave_others(&self, target: &Path, name: &str, event: &EventId) -> Result<(), ArchiveError> {
-        if !target.exists() {
-            return Ok(());
-        }
-        let own = FileReader::open(target).and_then(|file| file.check_header(self.journal, event));
-        own.map_err(|why| in_the_way(name, &format!("{why}; move it away, then try again")))
+        Ok(published)
     }
 
     fn rows(&self) -> Result<Statement<'_>, ArchiveError> {
         let sql = "SELECT at, body FROM journal WHERE seq = ?1";
         self.connection.prepare(sql).map_err(|error| self.sqlite(error))
-    }
-
-    /// Whether a file has, line by line, what the journal has, and nothing else.
-    fn compare(
-        &self,
-        path: &Path,
-        event: &EventId,
-        seqs: &[Seq],
-        rows: &mut Statement<'_>,
-    ) -> Result<(), String> {
-        let mut file = FileReader::open(path)?;
-        file.check_header(self.journal, event)?;
-        for seq in seqs {
-            let (at, body) = read(rows, *seq).map_err(|error| error.to_string())?;
-            if file.next_line()? != Some(&archive_file::line_of(*seq, at, &body)) {
-                return Err(format!("read back, decision {} is not what was written", seq.0));
-            }
-        }
-        match file.next_line()? {
-            None => Ok(()),
-            Some(_) => Err("read back, it has more than was written".into()),
-        }
     }
 
     /// Takes an event's changes out of the journal, in one transaction.
@@ -290,7 +231,7 @@ impl Step<'_> {
             for seq in seqs.iter().filter(|seq| **seq != kept.first && **seq != kept.last) {
                 update.execute((to_sql(*seq), BLANK))?;
             }
-            database::set_memo(self.connection, &archive_file::name_of(event), &memo)?;
+            database::set_memo(self.connection, &filed::name_of(event), &memo)?;
             database::set_memo(self.connection, TO_SHRINK, "1")?;
             let format = database::FORMAT_WITH_FILES;
             self.connection.execute_batch(&format!("PRAGMA user_version = {format}"))?;
@@ -316,14 +257,12 @@ impl Step<'_> {
             Ok(is_wanted)
         };
         let shrunk = shrink().map_err(|error| {
-            in_the_way(
-                &self.path.display().to_string(),
-                &format!(
-                    "the history is in files, and its space could not be given back ({error}); it \
-                     takes as much free space as the journal has, beside it and in the system's \
-                     temporary directory (TMPDIR): make room, then try again"
-                ),
-            )
+            ArchiveError::InTheWay(format!(
+                "{}: the history is in files, and its space could not be given back ({error}); it \
+                 takes as much free space as the journal has, beside it and in the system's \
+                 temporary directory (TMPDIR): make room, then try again",
+                self.path.display()
+            ))
         })?;
         if shrunk {
             on(ArchiveStep::Shrunk);
@@ -332,28 +271,10 @@ impl Step<'_> {
     }
 }
 
-/// The file as long as it was not read back.
-fn draft_of(target: &Path) -> PathBuf {
-    target.with_extension("gz.new")
-}
-
 fn read(rows: &mut Statement<'_>, seq: Seq) -> rusqlite::Result<(Time, String)> {
     rows.query_row([to_sql(seq)], |row| Ok((Time(row.get(0)?), row.get(1)?)))
 }
 
-fn in_the_way(name: &str, why: &str) -> ArchiveError {
-    ArchiveError::InTheWay(format!("{name}: {why}"))
-}
-
-/// The decisions that stay in the journal are the ones that recovery needs.
-fn expect_end(body: &str, is_first: bool, name: &str) -> Result<(), ArchiveError> {
-    let changes: Vec<Change> = serde_json::from_str(body)
-        .map_err(|error| in_the_way(name, &format!("a decision cannot be understood ({error})")))?;
-    let is_it = if is_first {
-        changes.first().is_some_and(Change::creates_event)
-    } else {
-        matches!(changes.last(), Some(Change::Sale(SaleChange::EventArchived { .. })))
-    };
-    let which = if is_first { "first decision did not create" } else { "last did not archive" };
-    if is_it { Ok(()) } else { Err(in_the_way(name, &format!("the event's {which} it"))) }
+fn in_the_way(event: &EventId, why: &str) -> ArchiveError {
+    ArchiveError::InTheWay(format!("{}: {why}", filed::name_of(event)))
 }

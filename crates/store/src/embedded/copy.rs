@@ -1,9 +1,9 @@
 //! A copy of the journal as it was at one moment, also beside a running engine.
 
-use super::archive_file;
 use super::damage;
 use super::database;
 use super::error::OpenError;
+use super::filed;
 use super::reader::{JournalReader, ReadError};
 use super::recovery::look_before_start;
 use super::snapshot::{self, SnapshotFile};
@@ -103,7 +103,7 @@ impl HeldJournal {
     /// What SQLite says.
     pub fn archive_files(&self) -> Result<Vec<String>, ReadError> {
         let events = self.reader.archived_events()?;
-        Ok(events.iter().map(archive_file::name_of).collect())
+        Ok(events.iter().map(filed::name_of).collect())
     }
 
     /// Writes the journal as it is held into the directory `to`, which has none, and a witness that

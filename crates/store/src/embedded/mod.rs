@@ -11,7 +11,6 @@
 //! all that was decided before it is durable. A failed commit stops the engine for good.
 
 mod archive;
-mod archive_file;
 mod audit;
 mod auditor;
 mod clock;
@@ -26,6 +25,7 @@ mod executor;
 #[cfg(feature = "testing")]
 mod faults;
 mod feed;
+mod filed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 #[cfg(test)]
@@ -47,7 +47,8 @@ mod sync;
 mod tail;
 mod witness;
 
-pub use archive::{ArchiveError, ArchiveReport, ArchiveStep, ArchivedEvent, archive};
+pub use crate::archive_file::{ArchiveStep, ArchivedEvent};
+pub use archive::{ArchiveError, ArchiveReport, archive};
 pub use audit::{AuditReport, FeedAudit, audit, audit_with_archive};
 pub use clock::{Clock, ClockReport, Correction, ManualClock};
 pub use copy::{HeldJournal, JournalEnd, look_over};

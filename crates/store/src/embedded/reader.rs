@@ -1,10 +1,11 @@
 //! Reading the journal, also beside a running engine.
 
-use super::archive_file::{self, BLANK, Files, Kept};
 use super::database;
 use super::error::OpenError;
+use super::filed::{self, BLANK};
 use super::log;
 use super::witness;
+use crate::archive_file::{Files, Kept};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::ids::EventId;
 use onrush_core::{Change, Time};
@@ -96,8 +97,9 @@ impl JournalReader {
     /// What SQLite says.
     pub fn read_archive_files(&mut self, found: &mut Vec<String>) -> Result<usize, ReadError> {
         let data = self.path.parent().unwrap_or(Path::new(".")).to_owned();
-        let files = Files::open(&data, self, found)?;
-        let count = files.len();
+        let identity = self.identity()?.unwrap_or_default();
+        let files = filed::open(&data, identity, &self.archive_files()?, found);
+        let count = files.count();
         self.archived.files = Some(files);
         Ok(count)
     }
@@ -111,7 +113,7 @@ impl JournalReader {
     }
 
     pub(super) fn archive_files(&self) -> Result<Vec<(EventId, Kept)>, ReadError> {
-        archive_file::kept(&self.connection).map_err(|error| failed(Seq::default(), &error))
+        filed::kept(&self.connection).map_err(|error| failed(Seq::default(), &error))
     }
 
     pub(super) fn connection(&self) -> &Connection {
@@ -270,7 +272,7 @@ impl Archived {
         at: Time,
     ) -> Result<Vec<Change>, ReadError> {
         if !self.known.contains(event) {
-            let is_kept = archive_file::is_kept(connection, event);
+            let is_kept = filed::is_kept(connection, event);
             if !is_kept.map_err(|error| failed(seq, &error))? {
                 let why = "it has no changes, and no archive file has them".to_owned();
                 return Err(ReadError { seq, why, damaged: true });

@@ -1,10 +1,10 @@
 //! From the files back to the state: the newest snapshot that is whole, and what was decided after it.
 
-use super::archive_file;
 use super::damage;
 use super::database;
 use super::error::OpenError;
 use super::events::Events;
+use super::filed;
 use super::reader::{JournalReader, ReadError};
 use super::snapshot::{self, Snapshot};
 use super::witness::{self, Testimony};
@@ -62,7 +62,7 @@ pub(super) fn recover(dir: &Path, accept: bool) -> Result<Recovered, OpenError> 
     if let Some(event) = events.one_behind() {
         return Err(damaged(format!(
             "decisions of event {event} are in {}, and the one that archived it is missing",
-            archive_file::name_of(event)
+            filed::name_of(event)
         )));
     }
     events.schedule_all();

@@ -80,7 +80,7 @@ pub trait Archive: Send + Sync + 'static {
     /// Which those are the event's own numbers say, and the marks whether they are the same: the
     /// highest number that is here and there has to have one mark, and where they only meet, the
     /// mark before the first has to be that of the last archived one. A mark that is not known
-    /// fits any.
+    /// fits any; the one of a decision that has left for a file fits none.
     ///
     /// Whoever reads by number sees no number appear below one that was visible already.
     ///

@@ -8,6 +8,7 @@ use crate::stage::{
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
 use onrush_core::question::BookingOf;
+use onrush_core::spec::Reason;
 use onrush_core::{Command, Refusal};
 use onrush_store::redis::{Options, RedisEngine};
 use onrush_store::{Ask, Engine, Failure};
@@ -170,4 +171,34 @@ async fn node_that_has_seen_another_decision_of_the_same_number_has_the_event_re
     decided(&other, &event, confirm_command("cyd", "b3")).await.expect("it is theirs");
     let dan = decided(&one, &event, confirm_command("dan", "b4")).await;
     assert_eq!(dan, Err(Refusal::ReservationNotFound));
+}
+
+#[tokio::test]
+async fn confirmation_in_an_event_whose_history_is_in_a_file_is_not_told_from_before_its_end() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let (one, other, event) = two_nodes(&redis, &archive).await;
+    let replica = Replica::of(&redis, &event);
+    for (user, booking) in [("ada", "b1"), ("bob", "b2")] {
+        one.execute(event.clone(), confirm_command(user, booking)).await.expect("it is theirs");
+    }
+    let reason = Reason { by: "office".into(), why: "it is over".into() };
+    for command in [Command::Close, Command::Archive { reason }] {
+        one.execute(event.clone(), command).await.expect("nobody is in");
+    }
+    until("its end in the archive", || async {
+        (archive.of_event(&event).len() == 9).then_some(())
+    })
+    .await;
+    // Nobody else archives any more, so that the other node does it itself.
+    one.close().await;
+    archive.file(&event);
+    replica.take_over();
+
+    // Redis decides it under a number that the archive has no row of any more.
+    let told = other.execute(event.clone(), confirm_command("bob", "b2")).await;
+    assert!(told.is_err(), "it is told as {told:?}");
+    let refused = decided(&other, &event, confirm_command("bob", "b2")).await;
+    assert!(matches!(refused, Err(Refusal::EventArchived { .. })), "{refused:?}");
+    assert_sound(&other).await;
 }

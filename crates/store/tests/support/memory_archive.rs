@@ -5,7 +5,7 @@ use onrush_store::redis::{
     Archive, ArchiveError, ArchivePending, Archived, Head, Mark, ToArchive, differ,
 };
 use onrush_store::{FeedEntry, Seq};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -14,6 +14,8 @@ use tokio::sync::watch;
 struct State {
     /// Decisions of all events; the first one has number 1.
     entries: Vec<(FeedEntry, Option<Mark>)>,
+    /// Numbers whose decisions are in files.
+    filed: HashSet<usize>,
     /// How far each event has come, in the order they were created.
     heads: Vec<(EventId, Head)>,
     /// Each lease's holder, fencing number and end.
@@ -53,6 +55,16 @@ impl MemoryArchive {
         self.state().away = away;
     }
 
+    /// Has an event's history leave for a file, but for the first decision and the last.
+    pub(crate) fn file(&self, event: &EventId) {
+        let mut state = self.state();
+        let numbered = state.entries.iter().enumerate();
+        let of_event = numbered.filter(|(_, (entry, _))| entry.event == *event);
+        let mut between: Vec<_> = of_event.map(|(index, _)| index).skip(1).collect();
+        between.pop();
+        state.filed.extend(between);
+    }
+
     /// The event's decisions.
     pub(crate) fn of_event(&self, event: &EventId) -> Vec<FeedEntry> {
         let state = self.state();
@@ -80,10 +92,11 @@ impl State {
         &mut self.heads[index].1
     }
 
-    fn mark_of(&self, event: &EventId, seq: Seq) -> Option<Mark> {
-        let found =
-            self.entries.iter().find(|(entry, _)| entry.event == *event && entry.seq == seq);
-        found.and_then(|(_, mark)| *mark)
+    /// A decision's mark; `None` if it is in a file.
+    fn mark_of(&self, event: &EventId, seq: Seq) -> Option<Option<Mark>> {
+        let mut here = self.entries.iter().enumerate();
+        let found = here.find(|(_, (entry, _))| entry.event == *event && entry.seq == seq);
+        found.filter(|(index, _)| !self.filed.contains(index)).map(|(_, (_, mark))| *mark)
     }
 
     fn append(&mut self, what: ToArchive) -> Result<(), ArchiveError> {
@@ -93,7 +106,9 @@ impl State {
         }
         let known = what.decisions.iter().rfind(|decision| decision.entry.seq <= head.seq);
         let is_other = match known {
-            Some(known) => differ(known.mark, self.mark_of(&what.event, known.entry.seq)),
+            Some(known) => self
+                .mark_of(&what.event, known.entry.seq)
+                .is_none_or(|mark| differ(known.mark, mark)),
             None => head.seq > Seq::default() && differ(what.before, head.mark),
         };
         if is_other {
@@ -113,7 +128,9 @@ impl State {
     }
 
     fn after(&self, after: Seq, limit: usize, wanted: impl Fn(&Archived) -> bool) -> Vec<Archived> {
-        let numbered = (1..).map(Seq).zip(&self.entries).skip(after.0 as usize);
+        let here = self.entries.iter().enumerate().filter(|(index, _)| !self.filed.contains(index));
+        let numbered = here.map(|(index, entry)| (Seq(index as u64 + 1), entry));
+        let numbered = numbered.filter(|(number, _)| *number > after);
         let archived = numbered.map(|(number, (entry, mark))| Archived {
             number,
             entry: entry.clone(),

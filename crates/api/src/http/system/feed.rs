@@ -46,7 +46,8 @@ pub struct FeedBody {
     /// The number of the last entry there is.
     committed: u64,
     /// Entries that were passed over: their event was archived, and their changes are in its archive
-    /// file and nowhere else.
+    /// file and nowhere else. In a cluster, numbers below `next` that no entry has, if all events are
+    /// asked for: nobody knows any more whose they were.
     left_out: u64,
 }
 
@@ -97,7 +98,11 @@ pub async fn feed(
                 break 'pages;
             }
             read += 1;
+            let missing = entry.seq.0 - next - 1;
             next = entry.seq.0;
+            if query.event.is_none() {
+                left_out += missing;
+            }
             if query.event.as_ref().is_some_and(|event| *event != entry.event) {
                 continue;
             }

@@ -34,6 +34,7 @@ mod archive;
 mod claims;
 mod encrypted;
 mod files;
+mod history;
 mod nodes;
 mod restart;
 mod room_nights;

@@ -256,6 +256,7 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
          DROP TABLE receipts; DROP TABLE receipt_series; \
          ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; DROP TABLE browser_sessions; \
          DROP TABLE events_over; ALTER TABLE feed DROP COLUMN mark; \
+         DROP TABLE feed_files; ALTER TABLE feed_head DROP COLUMN identity; \
          DELETE FROM onrush_migrations WHERE version >= 8",
     );
     books.reopen().await;
