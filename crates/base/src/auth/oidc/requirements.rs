@@ -56,10 +56,9 @@ impl Requirements {
         if !self.acr_values.is_empty() {
             match claims.get("acr").and_then(Value::as_str) {
                 None => {
-                    return Err(
-                        "the ID token lacks acr, and oidc.acr_values demands it; have the \
-                                provider tell it to this client",
-                    );
+                    return Err("the ID token lacks acr, and oidc.acr_values demands it; sign in \
+                                anew at the provider, with a second factor if it asks for one, \
+                                or have it tell acr to this client");
                 }
                 Some(acr) if !self.acr_values.iter().any(|value| value == acr) => {
                     return Err("the ID token's acr is none of oidc.acr_values; sign in anew at \
@@ -76,10 +75,9 @@ impl Requirements {
                     several.iter().filter_map(Value::as_str).any(is_demanded)
                 }
                 Some(_) | None => {
-                    return Err(
-                        "the ID token lacks amr, and oidc.amr_values demands it; have the \
-                                provider tell it to this client",
-                    );
+                    return Err("the ID token lacks amr, and oidc.amr_values demands it; sign in \
+                                anew at the provider, with a second factor if it asks for one, \
+                                or have it tell amr to this client");
                 }
             };
             if !has_one {
