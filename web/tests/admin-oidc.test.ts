@@ -58,7 +58,11 @@ test.skipIf(!isThere)("who signs in with the provider is back on the page, by ke
   expect((await server.ask("GET", "/events/tour")).body.phase).toBe("paused");
   expect(complaints).toEqual([]);
   await page.getByRole("button", { name: "Sign out" }).click();
-  await link.waitFor();
+  // The provider asks before it signs somebody out, and sends them back.
+  await page.getByRole("button", { name: "Sign out there" }).click();
+  await page.waitForURL(`${server.url}/admin`);
+  await link.click();
+  await page.getByLabel("Name").waitFor();
   await close();
 });
 

@@ -48,6 +48,7 @@ export class Provider {
       client_id: "onrush",
       client_secret: SECRET,
       redirect_uris: [`${url}/api/v1/session/oidc/callback`],
+      post_logout_redirect_uris: [`${url}/admin`],
       response_types: ["code"],
       grant_types: ["authorization_code"],
     };

@@ -1,8 +1,8 @@
 // An OpenID provider for tests: the real protocol, and people without passwords.
 // Usage: node provider.js SETTINGS
 // SETTINGS is a file in JSON: issuer, port, keys (a file for its signing keys, drawn if there is none),
-// clients, people (their claims by name), claims ("id_token" or "userinfo": where they are told) and, for
-// https, cert and key.
+// clients, people (their claims by name), claims ("id_token" or "userinfo": where they are told), logins (how people
+// sign in, by name: acr, amr, age_s), acr_values and, for https, cert and key.
 import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
@@ -37,10 +37,24 @@ const provider = new Provider(settings.issuer, {
     profile: ["name", "preferred_username"],
     email: ["email", "email_verified"],
     groups: ["groups"],
+    amr: null,
   },
+  acrValues: settings.acr_values ?? [],
   conformIdTokenClaims: settings.claims === "userinfo",
   pkce: { required: () => true },
-  features: { devInteractions: { enabled: false } },
+  features: {
+    devInteractions: { enabled: false },
+    claimsParameter: { enabled: true },
+    rpInitiatedLogout: {
+      enabled: true,
+      // The page on which people say that they want to be signed out.
+      logoutSource(ctx, form) {
+        ctx.body =
+          `<!doctype html><html lang="en"><title>Provider</title><h1>Provider</h1>${form}` +
+          `<button form="op.logoutForm" name="logout" value="yes">Sign out there</button></html>`;
+      },
+    },
+  },
   interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
   findAccount(_, id) {
     const claims = settings.people[id];
@@ -57,6 +71,11 @@ const provider = new Provider(settings.issuer, {
     return grant;
   },
 });
+
+function loginOf(accountId) {
+  const { acr, amr, age_s = 0 } = settings.logins?.[accountId] ?? {};
+  return { accountId, acr, amr, ts: Math.floor(Date.now() / 1000) - age_s, remember: false };
+}
 
 async function formOf(request) {
   let text = "";
@@ -79,7 +98,7 @@ provider.use(async (ctx, next) => {
   const result =
     form.get("do") === "cancel"
       ? { error: "access_denied", error_description: "<b>whoever it was went away</b>" }
-      : { login: { accountId: form.get("name"), remember: false } };
+      : { login: loginOf(form.get("name")) };
   ctx.respond = false;
   return provider.interactionFinished(ctx.req, ctx.res, result, { mergeWithLastSubmission: false });
 });

@@ -18,8 +18,15 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 pub struct OidcOptions {
     /// The people there are, by the name that they sign in with: their claims, as a JSON object.
     pub people: String,
+    /// How people sign in, by name, as a JSON object: `acr`, `amr`, and `age_s`, for how long they
+    /// have been signed in already. Whoever is not there signs in now and in no special way.
+    pub logins: String,
+    /// The values of `acr` that it knows.
+    pub acr_values: Vec<String>,
     /// Where each client may have people sent back to.
     pub redirect_uri: String,
+    /// Where each client may have people sent to who signed out.
+    pub post_logout_redirect_uri: String,
     /// Whether claims are told by UserInfo only, as the specification wants it, or in the ID token
     /// too, as many providers do.
     pub user_info_only: bool,
@@ -138,17 +145,22 @@ fn configure(
     let clients = OidcProvider::CLIENTS.map(|client| {
         format!(
             "{{\"client_id\": \"{client}\", \"client_secret\": \"{}\", \"redirect_uris\": [\"{}\"], \
+             \"post_logout_redirect_uris\": [\"{}\"], \
              \"response_types\": [\"code\"], \"grant_types\": [\"authorization_code\"]}}",
             OidcProvider::SECRET,
-            options.redirect_uri
+            options.redirect_uri,
+            options.post_logout_redirect_uri
         )
     });
     let mut text = format!(
         "{{\"issuer\": \"{issuer}\", \"port\": {port}, \"keys\": {keys:?}, \"clients\": [{clients}], \
-         \"people\": {people}, \"claims\": \"{claims}\"",
+         \"people\": {people}, \"logins\": {logins}, \"acr_values\": {acr_values:?}, \
+         \"claims\": \"{claims}\"",
         keys = folder.join("keys.json"),
         clients = clients.join(", "),
         people = options.people,
+        logins = if options.logins.is_empty() { "{}" } else { &options.logins },
+        acr_values = options.acr_values,
         claims = if options.user_info_only { "userinfo" } else { "id_token" },
     );
     if let Some(tls) = &options.tls {

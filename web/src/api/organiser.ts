@@ -70,9 +70,11 @@ export function providerLink(page: string): string {
   return `/api/v1/session/oidc?to=${encodeURIComponent(page)}`;
 }
 
+/** Signs out here; who came by the provider goes on to sign out there, and is sent back. */
 export async function signOut(): Promise<void> {
-  await askAsOrganiser(path`/session`, { method: "DELETE" });
+  const { logout_url } = await askAsOrganiser<{ logout_url?: string }>(path`/session`, { method: "DELETE" });
   become({ state: "out" });
+  if (logout_url !== undefined) location.assign(logout_url);
 }
 
 function isNobody(error: unknown): boolean {

@@ -157,7 +157,7 @@ fn described(status: u16) -> Response {
         402 => "`PAYMENT_REQUIRED`",
         403 => {
             "`SCOPE_MISSING`, `ORIGIN_REFUSED`, `CSRF_REFUSED`, `GUESTS_DISABLED`, `NOT_A_GUEST`, \
-             `OIDC_REFUSED`, `OIDC_NO_SCOPES`"
+             `OIDC_REFUSED`, `OIDC_INSUFFICIENT`, `OIDC_NO_SCOPES`"
         }
         404 => "There is no such thing, or it is not yours",
         409 => {

@@ -58,6 +58,8 @@ pub enum Code {
     OidcNotBegun,
     /// The OpenID provider signs nobody in.
     OidcRefused,
+    /// The OpenID provider did not sign them in as is demanded.
+    OidcInsufficient,
     /// What the OpenID provider tells cannot be believed.
     OidcNotGenuine,
     /// No group of theirs gives the right to anything.
@@ -146,7 +148,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 66] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -170,6 +172,7 @@ impl Code {
         Self::OidcUnavailable,
         Self::OidcNotBegun,
         Self::OidcRefused,
+        Self::OidcInsufficient,
         Self::OidcNotGenuine,
         Self::OidcNoScopes,
         Self::GuestsDisabled,
@@ -243,6 +246,7 @@ impl Code {
             Self::OidcUnavailable => ("OIDC_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
             Self::OidcNotBegun => ("OIDC_NOT_BEGUN", StatusCode::BAD_REQUEST),
             Self::OidcRefused => ("OIDC_REFUSED", StatusCode::FORBIDDEN),
+            Self::OidcInsufficient => ("OIDC_INSUFFICIENT", StatusCode::FORBIDDEN),
             Self::OidcNotGenuine => ("OIDC_NOT_GENUINE", StatusCode::BAD_GATEWAY),
             Self::OidcNoScopes => ("OIDC_NO_SCOPES", StatusCode::FORBIDDEN),
             Self::GuestsDisabled => ("GUESTS_DISABLED", StatusCode::FORBIDDEN),
@@ -330,6 +334,7 @@ impl Code {
             | Self::OidcOff
             | Self::OidcNotBegun
             | Self::OidcRefused
+            | Self::OidcInsufficient
             | Self::OidcNotGenuine
             | Self::OidcNoScopes
             | Self::GuestsDisabled

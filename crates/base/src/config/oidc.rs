@@ -8,6 +8,7 @@ use super::{Config, Secret};
 use axum::http::Uri;
 use onrush_core::limits::turns_text;
 use serde::Deserialize;
+use std::ops::RangeInclusive;
 
 /// The longest name of the provider on the sign-in page, in letters.
 const MAX_NAME: usize = 60;
@@ -15,6 +16,10 @@ const MAX_NAME: usize = 60;
 const MAX_TEXT: usize = 200;
 /// Groups that count.
 const MAX_GROUPS: usize = 64;
+/// Values that may be demanded of one claim.
+const MAX_VALUES: usize = 16;
+/// How old a sign-in at the provider may be at most and at least, in seconds.
+const MAX_AGES_S: RangeInclusive<u32> = 60..=31_536_000;
 
 /// An OpenID provider by which people of the organiser sign in.
 #[derive(Clone, Debug, Deserialize)]
@@ -37,6 +42,14 @@ pub struct OidcSettings {
     /// What groups give the right to.
     #[serde(default)]
     pub groups: Vec<OidcGroup>,
+    /// What the ID token's `acr` must be one of; anything if empty.
+    #[serde(default)]
+    pub acr_values: Vec<String>,
+    /// What the ID token's `amr` must have one of; anything if empty.
+    #[serde(default)]
+    pub amr_values: Vec<String>,
+    /// How long ago people may have signed in at the provider, in seconds; any time if left out.
+    pub max_age_s: Option<u32>,
     /// How long people stay signed in at most, in seconds; as with a key if left out.
     pub session_ttl_s: Option<u32>,
     /// Whose certificates are trusted there, and our own.
@@ -90,7 +103,7 @@ fn is_plain(text: &str, max: usize) -> bool {
     !text.trim().is_empty() && text.trim() == text && text.len() <= max && !text.chars().any(odd)
 }
 
-/// A scope of RFC 6749, section 3.3.
+/// A scope of RFC 6749, section 3.3, or another word of a list that spaces divide.
 fn is_scope(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
     !text.is_empty() && text.len() <= MAX_TEXT && text.bytes().all(fits)
@@ -143,6 +156,16 @@ impl Config {
         }
         if !oidc.scopes.iter().all(|scope| is_scope(scope)) {
             say("oidc.scopes", "use words of the provider's, without spaces");
+        }
+        for (place, values) in
+            [("oidc.acr_values", &oidc.acr_values), ("oidc.amr_values", &oidc.amr_values)]
+        {
+            if values.len() > MAX_VALUES || !values.iter().all(|value| is_scope(value)) {
+                say(place, "use up to 16 of the provider's words for it, without spaces");
+            }
+        }
+        if oidc.max_age_s.is_some_and(|age_s| !MAX_AGES_S.contains(&age_s)) {
+            say("oidc.max_age_s", "use 60 to 31536000, or leave it out");
         }
         if !is_plain(&oidc.groups_claim, MAX_TEXT) {
             say("oidc.groups_claim", "use the name of the claim with the groups, such as groups");
@@ -198,6 +221,8 @@ mod tests {
         let oidc = Config::parse(WHOLE).unwrap().oidc.unwrap();
         assert_eq!(oidc.scopes, ["openid", "profile", "email"]);
         assert_eq!((oidc.groups_claim.as_str(), oidc.shown_name()), ("groups", "id.example"));
+        assert!(oidc.acr_values.is_empty() && oidc.amr_values.is_empty());
+        assert_eq!(oidc.max_age_s, None);
         assert!(!format!("{oidc:?}").contains("s3cret"));
         let near = WHOLE.replace("https://id.example/realms/hall", "http://127.0.0.1:9000");
         assert_eq!(complaints(&near), "");
@@ -232,6 +257,11 @@ mod tests {
             (more("scopes = [\"profile\"]"), "oidc.scopes: name openid"),
             (more("scopes = [\"openid\", \"a b\"]"), "oidc.scopes: use words"),
             (more("groups_claim = \"\""), "oidc.groups_claim: "),
+            (more("acr_values = [\"a b\"]"), "oidc.acr_values: use up to 16"),
+            (more("amr_values = [\"\"]"), "oidc.amr_values: use up to 16"),
+            (more(&format!("amr_values = [{}]", "\"a\",".repeat(17))), "oidc.amr_values: "),
+            (more("max_age_s = 59"), "oidc.max_age_s: use 60"),
+            (more("max_age_s = 31536001"), "oidc.max_age_s: use 60"),
             (more("session_ttl_s = 50000"), "oidc.session_ttl_s: "),
             (more("certificates = { ca = \"/nowhere/ca.pem\" }"), "oidc.certificates.ca: "),
             (more("issuers = []"), "unknown field `issuers`"),

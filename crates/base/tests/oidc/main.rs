@@ -124,9 +124,14 @@ impl Provider {
 
     /// What signs in with it, with the default settings.
     fn oidc(&self) -> Oidc {
+        self.oidc_with("")
+    }
+
+    /// The same, with these lines among the settings.
+    fn oidc_with(&self, lines: &str) -> Oidc {
         let text = format!(
             "public_url = \"https://tickets.example\"\n[oidc]\nissuer = \"{}\"\n\
-             client_id = \"on rush\"\nclient_secret = \"a:b/c+d\"\n[[oidc.groups]]\n\
+             client_id = \"on rush\"\nclient_secret = \"a:b/c+d\"\n{lines}\n[[oidc.groups]]\n\
              name = \"office\"\nscopes = [\"sell\"]\n",
             self.url()
         );
@@ -241,6 +246,100 @@ async fn only_a_token_of_the_provider_s_for_us_and_this_sign_in_signs_in() {
     answer(key.token(&header(), &with(&right, "groups", json!(["others"]))));
     let found = finish(&oidc, &begun).await;
     assert!(matches!(&found, Err(NotSignedIn::NoScopes(name)) if name.starts_with("oidc:ann~")));
+}
+
+#[tokio::test]
+async fn a_sign_in_without_the_demanded_strength_or_freshness_signs_nobody_in() {
+    let (provider, key) = (Provider::serve().await, Key::new());
+    provider.show("/jwks", 200, &json!({"keys": [key.jwk("1")]}));
+    let url = format!("{}/me", provider.url());
+    provider.show(DISCOVERY, 200, &with(&provider.document(), "userinfo_endpoint", json!(url)));
+    // UserInfo is not signed: what it tells of these claims counts for nothing.
+    let me = json!({"sub": "42", "groups": ["office"], "acr": "gold", "amr": ["mfa"],
+        "auth_time": NOW_S});
+    provider.show("/me", 200, &me);
+    let settings = "acr_values = [\"gold\"]\namr_values = [\"mfa\"]\nmax_age_s = 300";
+    let demanding = provider.oidc_with(settings);
+    let lax = provider.oidc();
+    let (begun, other) = (begin(&demanding).await, begin(&lax).await);
+    assert_eq!((&*begun.told["acr_values"], &*begun.told["max_age"]), ("gold", "300"));
+    assert!(begun.told["claims"].contains("amr"), "{:?}", begun.told);
+    for asked in ["acr_values", "max_age", "claims"] {
+        assert!(!other.told.contains_key(asked), "{asked}");
+    }
+    let token = |claims: Value| {
+        let id_token = key.token(&header(), &claims);
+        provider.show("/token", 200, &json!({"id_token": id_token, "access_token": "t0ken"}));
+    };
+    let told = [("acr", json!("gold")), ("amr", json!(["mfa"])), ("auth_time", json!(NOW_S - 9))];
+    let mut right = claims(&provider, &begun);
+    right.as_object_mut().expect("an object").remove("groups");
+    for (claim, value) in told {
+        right = with(&right, claim, value);
+    }
+    token(right.clone());
+    finish(&demanding, &begun).await.expect("signed in");
+    let without = |claim: &str| {
+        let mut changed = right.clone();
+        changed.as_object_mut().expect("an object").remove(claim);
+        changed
+    };
+    for (changed, said) in [
+        (with(&right, "acr", json!("silver")), "acr is none of"),
+        (without("acr"), "lacks acr"),
+        (with(&right, "amr", json!(["pwd"])), "amr has none of"),
+        (without("amr"), "lacks amr"),
+        (with(&right, "auth_time", json!(NOW_S - 361)), "older than"),
+        (with(&right, "auth_time", json!(NOW_S + 61)), "in the future"),
+        (without("auth_time"), "lacks auth_time"),
+    ] {
+        token(changed.clone());
+        match finish(&demanding, &begun).await {
+            Err(NotSignedIn::Insufficient(why)) => assert!(why.contains(said), "{said}: {why}"),
+            other => panic!("{said}: {other:?}"),
+        }
+        // Who demands nothing takes it, as ever.
+        token(with(&changed, "nonce", json!(other.told["nonce"])));
+        finish(&lax, &other).await.expect("signed in");
+    }
+    // What is not genuine is told as that, however strong it says it is.
+    token(with(&without("acr"), "nonce", json!("other")));
+    let found = finish(&demanding, &begun).await;
+    assert!(matches!(found, Err(NotSignedIn::NotGenuine(_))), "{found:?}");
+    // A provider may say itself that it cannot.
+    let values =
+        json!({"state": begun.told["state"], "error": "unmet_authentication_requirements"});
+    let refused: Returned = serde_json::from_value(values).expect("it is one");
+    let found = demanding.finish(Some(&begun.cookie), &refused, NOW_S).await;
+    assert!(matches!(found, Err(NotSignedIn::Insufficient(_))), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_provider_signs_people_out_if_it_has_a_page_for_it_and_is_there() {
+    let provider = Provider::serve().await;
+    assert_eq!(provider.oidc().logout_url(Some("a.b.c")).await, None);
+    let page = format!("{}/bye", provider.url());
+    let showing = |page: &str| {
+        let document = with(&provider.document(), "end_session_endpoint", json!(page));
+        provider.show(DISCOVERY, 200, &document);
+        provider.oidc()
+    };
+    let after = "post_logout_redirect_uri=https%3A%2F%2Ftickets.example%2Fadmin";
+    let oidc = showing(&page);
+    let bare = format!("{page}?client_id=on+rush&{after}");
+    assert_eq!(oidc.logout_url(None).await, Some(bare.clone()));
+    let hint = format!("{bare}&id_token_hint=a.b.c%26x%3D1");
+    assert_eq!(oidc.logout_url(Some("a.b.c&x=1")).await, Some(hint));
+    let own = showing(&format!("{page}?p=b2c"));
+    assert_eq!(own.logout_url(None).await, Some(format!("{page}?p=b2c&client_id=on+rush&{after}")));
+    // An address that nobody may be sent to is none, and people sign in all the same.
+    for unsafe_page in ["javascript:alert(1)", "http://a.example/\r\nx: y", "ftp://a.example/"] {
+        let oidc = showing(unsafe_page);
+        assert_eq!(oidc.logout_url(None).await, None, "{unsafe_page}");
+        begin(&oidc).await;
+    }
+    provider.show(DISCOVERY, 503, &json!({}));
+    assert_eq!(provider.oidc().logout_url(None).await, None);
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use ed25519_dalek::{Signer, SigningKey};
 use futures_util::FutureExt;
 use onrush_base::auth::jwks::KeySet;
 use onrush_base::auth::oidc::claims::{Expected, kid, verified};
+use onrush_base::auth::oidc::requirements::Requirements;
 use onrush_base::config::{JwksSource, ShopAlgorithm};
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
@@ -19,7 +20,14 @@ const EXPECTED: Expected<'_> =
     Expected { issuer: "https://id.example", client_id: "onrush", nonce: "n-0S6_WzA2Mj" };
 const HEADER: &[u8] = br#"{"alg":"EdDSA","kid":"one"}"#;
 const CLAIMS: &[u8] = br#"{"iss":"https://id.example","sub":"42","aud":"onrush","exp":1790000060,
-    "iat":1789999999,"nonce":"n-0S6_WzA2Mj"}"#;
+    "iat":1789999999,"nonce":"n-0S6_WzA2Mj","acr":"gold","amr":["pwd","mfa"],"auth_time":1789999900}"#;
+
+/// How people must have signed in.
+static REQUIREMENTS: LazyLock<Requirements> = LazyLock::new(|| Requirements {
+    acr_values: vec!["gold".to_owned()],
+    amr_values: vec!["mfa".to_owned()],
+    max_age_s: Some(300),
+});
 
 /// What the provider publishes, fetched once.
 static KEYS: LazyLock<Arc<KeySet>> = LazyLock::new(|| {
@@ -54,10 +62,27 @@ pub fn target(bytes: &[u8]) -> Verdict {
     let token = signed(header, claims);
     let found = verified(&token, &KEYS, &EXPECTED, NOW_S);
     match &found {
-        Ok(told) => check(header, claims, &Value::Object(told.clone()), &token),
+        Ok(told) => {
+            check(header, claims, &Value::Object(told.clone()), &token);
+            match REQUIREMENTS.check(told, NOW_S) {
+                Ok(()) => check_strength(claims),
+                Err(why) => assert_sentence(why),
+            }
+        }
         Err(why) => assert_sentence(why),
     }
     Verdict::on(&found)
+}
+
+/// Reads the claims of somebody whose sign-in is strong and recent enough once more.
+fn check_strength(claims: &[u8]) {
+    let claims: Value = serde_json::from_slice(claims).expect("it is JSON");
+    assert_eq!(claims["acr"], "gold", "a weaker sign-in");
+    let is_mfa = claims["amr"] == "mfa"
+        || claims["amr"].as_array().is_some_and(|all| all.contains(&json!("mfa")));
+    assert!(is_mfa, "no second factor");
+    let age_s = claims["auth_time"].as_f64().map(|at| NOW_S as f64 - at);
+    assert!(age_s.is_some_and(|age_s| (-60.0..=360.0).contains(&age_s)), "it is not recent");
 }
 
 fn part(bytes: &[u8]) -> String {

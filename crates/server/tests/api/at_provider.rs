@@ -2,7 +2,7 @@
 
 use crate::client::{Answer, Request};
 use crate::shop::Shop;
-use axum::http;
+use axum::http::{self, Response};
 use bytes::Bytes;
 use onrush_base::config::{Config, OidcGroup, OidcSettings};
 use onrush_base::http_client::{AddressPolicy, HttpClient};
@@ -22,6 +22,7 @@ const PEOPLE: &str = r#"{
     "ann": {"preferred_username": "ann", "email": "ann@hall.example", "groups": ["office", "others"]},
     "boss": {"preferred_username": "boss", "groups": ["owners"]},
     "guest": {"preferred_username": "guest", "groups": ["others", "Office"]},
+    "eve": {"preferred_username": "eve", "groups": ["office"]},
     "nobody": {"preferred_username": "nobody"}
 }"#;
 
@@ -29,6 +30,7 @@ pub(crate) fn options() -> OidcOptions {
     OidcOptions {
         people: PEOPLE.to_owned(),
         redirect_uri: format!("{PUBLIC_URL}/api/v1/session/oidc/callback"),
+        post_logout_redirect_uri: format!("{PUBLIC_URL}/admin"),
         ..OidcOptions::default()
     }
 }
@@ -52,6 +54,9 @@ pub(crate) fn settings(config: &mut Config, provider: &OidcProvider) {
         scopes: ["openid", "profile", "email", "groups"].map(str::to_owned).to_vec(),
         groups_claim: "groups".to_owned(),
         groups: vec![group("office", &["sell", "door"]), group("owners", &["admin"])],
+        acr_values: Vec::new(),
+        amr_values: Vec::new(),
+        max_age_s: None,
         session_ttl_s: None,
         certificates: Default::default(),
     });
@@ -149,19 +154,47 @@ impl<'a> Traveller<'a> {
                 (true, "cancel") => ("POST", "do=cancel".to_owned()),
                 (true, name) => ("POST", format!("do=in&name={name}")),
             };
-            let request = http::Request::builder().method(method).uri(&next);
-            let request = request.header("cookie", line_of(&self.theirs));
-            let request = request.header("content-type", "application/x-www-form-urlencoded");
-            let request = request.body(Bytes::from(body)).unwrap();
-            let answer = self.client.call(request, PATIENCE_MS).await.unwrap();
-            let set = answer.headers().get_all("set-cookie").iter();
-            keep(&mut self.theirs, set.map(|value| value.to_str().unwrap()));
+            let answer = self.ask_there(method, &next, body).await;
             let to = answer.headers().get("location");
             let to =
                 to.unwrap_or_else(|| panic!("{next}: {} {:?}", answer.status(), answer.body()));
             next = to.to_str().unwrap().to_owned();
         }
         panic!("the provider never sends back: {next}");
+    }
+
+    /// A request to the provider with the cookies that it set.
+    async fn ask_there(&mut self, method: &str, url: &str, form: String) -> Response<Bytes> {
+        let request = http::Request::builder().method(method).uri(url);
+        let request = request.header("cookie", line_of(&self.theirs));
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        let request = request.body(Bytes::from(form)).unwrap();
+        let answer = self.client.call(request, PATIENCE_MS).await.unwrap();
+        let set = answer.headers().get_all("set-cookie").iter();
+        keep(&mut self.theirs, set.map(|value| value.to_str().unwrap()));
+        answer
+    }
+
+    /// Goes to the provider's page for signing out, says that it means it, and is sent to this address.
+    pub(crate) async fn sign_out_there(&mut self, location: &str) -> String {
+        let page = self.ask_there("GET", location, String::new()).await;
+        let text = String::from_utf8(page.body().to_vec()).unwrap();
+        let (_, rest) =
+            text.split_once("name=\"xsrf\" value=\"").unwrap_or_else(|| panic!("{text}"));
+        let (xsrf, _) = rest.split_once('"').unwrap();
+        let confirm = format!("{}/session/end/confirm", self.issuer);
+        let form = format!("xsrf={xsrf}&logout=yes");
+        let answer = self.ask_there("POST", &confirm, form).await;
+        answer.headers().get("location").unwrap().to_str().unwrap().to_owned()
+    }
+
+    /// Ends its session here, and is told this.
+    pub(crate) async fn sign_out(&mut self) -> Answer {
+        let csrf = self.ask("GET", "/session").send().await.expect(200).text("csrf");
+        let answer = self.ask("DELETE", "/session").header("X-CSRF-Token", &csrf).send().await;
+        let set = answer.headers.iter().filter(|(name, _)| name == "set-cookie");
+        keep(&mut self.cookies, set.map(|(_, value)| value.as_str()));
+        answer
     }
 
     pub(crate) async fn there_and_back(&mut self, who: &str) -> String {

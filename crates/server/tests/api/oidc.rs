@@ -4,7 +4,7 @@ use crate::at_provider::{CLIENT, PUBLIC_URL, Traveller, is_in, options, settings
 use crate::client::Answer;
 use crate::shop::{ADMIN_KEY, Shop};
 use onrush_base::config::{CertificateSettings, Config, Pem};
-use onrush_testkit::{Authority, OidcOptions, OidcProvider, Tls, need};
+use onrush_testkit::{Authority, NotStarted, OidcOptions, OidcProvider, Tls, need};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -45,10 +45,14 @@ async fn who_signs_in_may_do_what_their_groups_may_and_histories_say_who() {
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
     let set: Vec<_> = answer.headers.iter().filter(|(name, _)| name == "set-cookie").collect();
-    let [(_, session), (_, over)] = set[..] else { panic!("{set:?}") };
+    let [(_, session), (_, id_token), (_, over)] = set[..] else { panic!("{set:?}") };
     assert!(session.starts_with("__Host-onrush_session=o1."), "{session}");
     let flags = "; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict; Secure";
     assert!(session.ends_with(flags), "{session}");
+    // It goes where sessions begin and end, and nowhere else.
+    assert!(id_token.starts_with("__Secure-onrush_id_token=eyJ"), "{id_token}");
+    let flags = "; Path=/api/v1/session; Max-Age=43200; HttpOnly; SameSite=Strict; Secure";
+    assert!(id_token.ends_with(flags), "{id_token}");
     assert!(over.starts_with("__Host-onrush_sign_in=; ") && over.contains("Max-Age=0"), "{over}");
 
     let shown = ann.ask("GET", "/session").send().await.expect(200).json();
@@ -274,6 +278,151 @@ async fn signing_out_an_admin_and_the_provider_s_own_time_end_a_session() {
     assert!(!is_in(&copy).await);
 }
 
+/// A provider at which these three sign in in their own ways, and everybody else just so.
+fn start_with_strengths() -> Result<OidcProvider, NotStarted> {
+    let logins = json!({
+        "ann": {"acr": "gold", "amr": ["pwd", "mfa"]},
+        "boss": {"acr": "bronze", "amr": ["pwd"]},
+        "eve": {"acr": "gold", "amr": ["mfa"], "age_s": 3_600},
+    });
+    OidcProvider::start(&OidcOptions {
+        logins: logins.to_string(),
+        acr_values: ["bronze", "gold"].map(str::to_owned).to_vec(),
+        ..options()
+    })
+}
+
+#[tokio::test]
+async fn a_second_factor_and_a_fresh_sign_in_may_be_demanded_of_the_provider() {
+    let Some(provider) = need(start_with_strengths()) else { return };
+    let demanding = |acr: &'static [&str], amr: &'static [&str], max_age_s: Option<u32>| {
+        let texts = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+        let provider = &provider;
+        Shop::start_with(move |config| {
+            settings(config, provider);
+            let oidc = config.oidc.as_mut().unwrap();
+            (oidc.acr_values, oidc.amr_values) = (texts(acr), texts(amr));
+            oidc.max_age_s = max_age_s;
+        })
+    };
+    for (shop, let_in, refused) in [
+        (demanding(&[], &[], None).await, &["ann", "boss", "eve"][..], &[][..]),
+        (
+            demanding(&["silver", "gold"], &[], None).await,
+            &["ann", "eve"],
+            &[("boss", "acr is none of oidc.acr_values"), ("guest", "lacks acr")],
+        ),
+        (
+            demanding(&[], &["mfa", "hwk"], None).await,
+            &["ann", "eve"],
+            &[("boss", "amr has none of oidc.amr_values"), ("guest", "lacks amr")],
+        ),
+        (
+            demanding(&[], &[], Some(300)).await,
+            &["ann", "boss"],
+            &[("eve", "older than oidc.max_age_s")],
+        ),
+        (
+            demanding(&["gold"], &["mfa"], Some(300)).await,
+            &["ann"],
+            &[("boss", "acr"), ("eve", "auth_time"), ("guest", "acr")],
+        ),
+    ] {
+        for who in let_in {
+            let mut person = Traveller::new(&shop, &provider);
+            person.sign_in(who).await.expect(303);
+            assert!(is_in(&person).await, "{who}");
+        }
+        for (who, said) in refused {
+            let mut person = Traveller::new(&shop, &provider);
+            let answer = person.sign_in(who).await;
+            assert_eq!(answer.problem(), (403, "OIDC_INSUFFICIENT".into()), "{who}");
+            assert!(answer.text("detail").contains(said), "{said}: {answer:?}");
+            assert!(!is_in(&person).await, "{who}");
+            person.wants_page = true;
+            let answer = person.sign_in(who).await.expect(303);
+            assert_eq!(refusal(&answer), Some("OIDC_INSUFFICIENT"));
+        }
+        assert_eq!(live_sessions(&shop).await.len(), let_in.len());
+        shop.server.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn who_signs_out_goes_on_to_sign_out_at_the_provider_and_comes_back() {
+    let Some(provider) = need(start()) else { return };
+    let shop = shop_of(&provider).await;
+    let mut ann = Traveller::new(&shop, &provider);
+    ann.sign_in("ann").await.expect(303);
+    // As long as the provider knows her, it asks nothing.
+    assert!(ann.there_and_back("cancel").await.contains("code="));
+    let answer = ann.sign_out().await.expect(200);
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert!(live_sessions(&shop).await.is_empty());
+    // What is left is of the sign-in that she has just begun.
+    assert_eq!(ann.cookies.keys().collect::<Vec<_>>(), ["__Host-onrush_sign_in"]);
+    let there = answer.text("logout_url");
+    let begins = format!(
+        "{}/session/end?client_id={CLIENT}&post_logout_redirect_uri=\
+         https%3A%2F%2Ftickets.example%2Fadmin&id_token_hint=eyJ",
+        provider.issuer()
+    );
+    assert!(there.starts_with(&begins), "{there}");
+    assert_eq!(ann.sign_out_there(&there).await, format!("{PUBLIC_URL}/admin"));
+    assert!(ann.there_and_back("cancel").await.contains("error=access_denied"));
+    // Who is signed out already, or came with a key, has nowhere to go.
+    let again = ann.ask("DELETE", "/session").send().await.expect(200);
+    assert_eq!(again.json(), json!({}));
+    let key = ann.ask("POST", "/session").json(&json!({"key": ADMIN_KEY})).send().await;
+    let cookie = key.expect(200).header("set-cookie").unwrap().to_owned();
+    let (name, value) = cookie.split_once(';').unwrap().0.split_once('=').unwrap();
+    ann.cookies.insert(name.to_owned(), value.to_owned());
+    assert_eq!(ann.sign_out().await.expect(200).json(), json!({}));
+}
+
+#[tokio::test]
+async fn an_id_token_that_is_too_long_for_a_cookie_is_not_kept_and_signing_out_goes_without() {
+    let others: Vec<String> = (0..200).map(|n| format!("others-{n}")).collect();
+    let groups = [&["office".to_owned()][..], &others].concat();
+    let people = json!({"ann": {"preferred_username": "ann", "groups": groups}}).to_string();
+    let Some(provider) = need(OidcProvider::start(&OidcOptions { people, ..options() })) else {
+        return;
+    };
+    let shop = shop_of(&provider).await;
+    let mut ann = Traveller::new(&shop, &provider);
+    ann.sign_in("ann").await.expect(303);
+    assert_eq!(ann.cookies.keys().collect::<Vec<_>>(), ["__Host-onrush_session"]);
+    let there = ann.sign_out().await.expect(200).text("logout_url");
+    assert!(!there.contains("id_token_hint"), "{there}");
+    assert_eq!(ann.sign_out_there(&there).await, format!("{PUBLIC_URL}/admin"));
+}
+
+#[tokio::test]
+async fn a_session_ends_here_whatever_the_provider_does() {
+    let Some(mut provider) = need(start()) else { return };
+    let shop = shop_of(&provider).await;
+    let (mut ann, mut boss) = (Traveller::new(&shop, &provider), Traveller::new(&shop, &provider));
+    ann.sign_in("ann").await.expect(303);
+    boss.sign_in("boss").await.expect(303);
+    let (anns, bosses) = (ann.cookies.clone(), boss.cookies.clone());
+    provider.pause();
+    let answer = ann.sign_out().await.expect(200);
+    provider.resume();
+    assert!(answer.text("logout_url").starts_with(provider.issuer()));
+    ann.cookies = anns;
+    assert!(!is_in(&ann).await);
+    provider.stop();
+    let (dir, clock) = (shop.dir, shop.clock);
+    shop.server.shutdown().await;
+    // A server that has never seen the provider does not know where its pages are.
+    let shop = Shop::start_in(dir, clock, |config| settings(config, &provider)).await;
+    let mut boss = Traveller::new(&shop, &provider);
+    boss.cookies = bosses.clone();
+    assert_eq!(boss.sign_out().await.expect(200).json(), json!({}));
+    boss.cookies = bosses;
+    assert!(!is_in(&boss).await && live_sessions(&shop).await.is_empty());
+}
+
 #[tokio::test]
 async fn keys_that_the_provider_draws_anew_are_fetched() {
     let Some(mut provider) = need(start()) else { return };
@@ -413,6 +562,7 @@ async fn nothing_that_signs_in_is_logged() {
     other.come_back(&back).await.expect(403);
     secrets.extend(back.split(['?', '&', '=']).filter(|part| part.len() >= 20).map(str::to_owned));
     let csrf = ann.ask("GET", "/session").send().await.expect(200).text("csrf");
+    ann.sign_out().await.expect(200);
     secrets.extend([csrf, OidcProvider::SECRET.to_owned(), "eyJ".to_owned(), "Basic ".to_owned()]);
     let text = log.text();
     // What was refused is there, and from where.

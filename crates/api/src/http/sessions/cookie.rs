@@ -19,8 +19,10 @@ pub const SECURE_COOKIE_NAME: &str = "__Host-onrush_session";
 pub(super) struct Cookie {
     pub(super) name: &'static str,
     pub(super) secure_name: &'static str,
-    /// For which paths it is, over plain http; a name with `__Host-` is for all of them.
+    /// For which paths it is, over plain http.
     pub(super) path: &'static str,
+    /// The same over https; a name with `__Host-` is for all of them.
+    pub(super) secure_path: &'static str,
     pub(super) same_site: &'static str,
 }
 
@@ -28,6 +30,7 @@ const SESSION: Cookie = Cookie {
     name: COOKIE_NAME,
     secure_name: SECURE_COOKIE_NAME,
     path: "/api/v1",
+    secure_path: "/",
     same_site: "Strict",
 };
 /// The header that has the CSRF token.
@@ -131,7 +134,7 @@ pub(super) fn set_cookie(
     age_s: u32,
 ) {
     let (name, path, secure) = if is_https(callers) {
-        (cookie.secure_name, "/", "; Secure")
+        (cookie.secure_name, cookie.secure_path, "; Secure")
     } else {
         (cookie.name, cookie.path, "")
     };

@@ -1,9 +1,10 @@
-//! Browser sessions: signing in with a key or an OpenID provider, and who is.
+//! Browser sessions: signing in with a key or an OpenID provider, who is, and signing out.
 
 pub mod cookie;
 pub mod live;
 pub mod oidc;
 pub mod sign_in;
+pub mod sign_out;
 pub mod streams;
 mod watch;
 
@@ -14,7 +15,7 @@ use utoipa_axum::routes;
 /// The paths of browser sessions.
 pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
-        .routes(routes!(sign_in::create, sign_in::show, sign_in::end))
+        .routes(routes!(sign_in::create, sign_in::show, sign_out::end))
         .routes(routes!(oidc::ways))
         .routes(routes!(oidc::start))
         .routes(routes!(oidc::callback))

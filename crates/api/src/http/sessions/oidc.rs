@@ -16,7 +16,9 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use onrush_base::auth::oidc::flow::is_page;
+use onrush_base::auth::oidc::people::PREFIX;
 use onrush_base::auth::oidc::{CALLBACK_PATH, COOKIE_AGE_S, NotSignedIn, Oidc, Returned, SignedIn};
+use onrush_base::auth::session::Session;
 use onrush_base::auth::unix_now_s;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -32,8 +34,21 @@ const UNDER_WAY: Cookie = Cookie {
     name: "onrush_sign_in",
     secure_name: "__Host-onrush_sign_in",
     path: "/api/v1/session/oidc",
+    secure_path: "/",
     same_site: "Lax",
 };
+
+/// The ID token that somebody signed in with, by which the provider knows whom it signs out. It gives
+/// no rights here, so that it need not be for all paths, as `__Host-` would have it.
+const ID_TOKEN: Cookie = Cookie {
+    name: "onrush_id_token",
+    secure_name: "__Secure-onrush_id_token",
+    path: "/api/v1/session",
+    secure_path: "/api/v1/session",
+    same_site: "Strict",
+};
+/// The longest ID token that a browser keeps, in bytes: proxies give an answer's headers 4 KiB.
+const MAX_ID_TOKEN: usize = 2_048;
 
 /// How one may sign in.
 #[derive(Serialize, ToSchema)]
@@ -172,7 +187,7 @@ async fn arrive(
         .map_err(|_| Problem::new(Code::InvalidQuery, "the provider's answer cannot be read"))?;
     let cookie = cookie_in(callers, headers, &UNDER_WAY);
     let found = provider.finish(cookie, &returned, unix_now_s()).await;
-    let SignedIn { person, to } = found.map_err(|why| {
+    let SignedIn { person, to, id_token } = found.map_err(|why| {
         let is_try = !matches!(why, NotSignedIn::Away(_) | NotSignedIn::Busy);
         if is_try {
             callers.limits.wrong_keys.wrong_sign_in(address, &why);
@@ -192,7 +207,27 @@ async fn arrive(
     write_down(callers, &session, ttl_s, address).await?;
     let mut response = see(&to)?;
     set_session(callers, &mut response, Some((&cookie, ttl_s)));
+    let id_token = id_token.reveal();
+    let (id_token, age_s) =
+        if id_token.len() <= MAX_ID_TOKEN { (id_token, ttl_s) } else { ("", 0) };
+    set_cookie(callers, &mut response, &ID_TOKEN, id_token, age_s);
     Ok((response, person.name))
+}
+
+/// Where a browser whose session has ended goes on to sign out at the provider; `None` if it need
+/// not, or the provider is away.
+pub(super) async fn logout_url(
+    callers: &Callers,
+    headers: &HeaderMap,
+    ended: &Session,
+) -> Option<String> {
+    let provider = callers.oidc.as_ref().filter(|_| ended.key.name.starts_with(PREFIX))?;
+    provider.logout_url(cookie_in(callers, headers, &ID_TOKEN)).await
+}
+
+/// Has the browser forget the ID token.
+pub(super) fn forget_id_token(callers: &Callers, response: &mut Response) {
+    set_cookie(callers, response, &ID_TOKEN, "", 0);
 }
 
 fn provider(callers: &Callers) -> Result<&Oidc, Problem> {
@@ -226,6 +261,10 @@ fn problem_of(callers: &Callers, why: &NotSignedIn) -> Problem {
             let why =
                 "the OpenID provider did not sign you in; begin again, or ask whoever runs it";
             Problem::new(Code::OidcRefused, why)
+        }
+        NotSignedIn::Insufficient(why) => {
+            let why = format!("the OpenID provider did not sign you in as is demanded here: {why}");
+            Problem::new(Code::OidcInsufficient, why)
         }
         NotSignedIn::NotGenuine(_) => {
             let why = "what the OpenID provider told cannot be believed; ask whoever runs this \

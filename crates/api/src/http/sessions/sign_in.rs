@@ -1,10 +1,9 @@
-//! Signing in with a browser, and out again.
+//! Signing in with a browser, and who has.
 
-use super::cookie::{checked_session_of, session_of, set_session};
-use super::live;
+use super::cookie::{session_of, set_session};
 use crate::http::actions::note::Asked;
-use crate::http::body::{JsonBody, Nothing, json};
-use crate::http::openapi::{SessionProblems, SignInProblems, SignOutProblems};
+use crate::http::body::{JsonBody, json};
+use crate::http::openapi::{SessionProblems, SignInProblems};
 use crate::http::origin::check_origin;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::Callers;
@@ -18,13 +17,13 @@ use onrush_base::auth::session::Session;
 use onrush_base::auth::unix_now_s;
 use onrush_base::config::keys::Scope as KeyScope;
 use onrush_core::Time;
-use onrush_ledger::session::{BrowserSession, SessionsOf};
+use onrush_ledger::session::BrowserSession;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-const PATH: &str = "/api/v1/session";
+pub(super) const PATH: &str = "/api/v1/session";
 
 /// Who is signed in.
 #[derive(Serialize, ToSchema)]
@@ -150,33 +149,6 @@ pub async fn show(
         Problem::new(Code::TokenMissing, "nobody is signed in; sign in with POST /session")
     })?;
     Ok(answer(&callers, &session))
-}
-
-/// Signs this browser out: the cookie counts no more, wherever a copy of it is. It is signed out
-/// already without a session, or when that has ended.
-#[utoipa::path(
-    delete, path = "/api/v1/session", tag = "sessions",
-    responses((status = 200, description = "Signed out", body = Nothing), SignOutProblems),
-    security(("session" = [], "csrf" = []), ())
-)]
-pub async fn end(
-    State(callers): State<Arc<Callers>>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let (parts, _) = request.into_parts();
-    let session = match checked_session_of(&callers, &parts).await {
-        Ok(session) => session,
-        Err(problem) if problem.code() == Code::TokenExpired.facts().0 => None,
-        Err(problem) => return Err(problem),
-    };
-    let mut response = json(StatusCode::OK, &Nothing {});
-    set_session(&callers, &mut response, None);
-    if let Some(session) = session {
-        live::end(&callers, SessionsOf::Id(session.public_id())).await?;
-        let asked = Asked::new(&callers, &parts, PATH, callers.address_in(&parts)?);
-        asked.note(&callers, Some(&session.key.name), &mut response).await;
-    }
-    Ok(response)
 }
 
 fn answer(callers: &Callers, session: &Session) -> Response {

@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 /// The longest ID token that is looked at, in bytes: hundreds of groups fit.
 const MAX_TOKEN_BYTES: usize = 1 << 16;
 /// How far the provider's clock may be ahead of ours, in seconds.
-const AHEAD_S: f64 = 60.0;
+pub(super) const AHEAD_S: f64 = 60.0;
 /// How old a token may be that was made for a sign-in that goes on now, in seconds.
 const MAX_AGE_S: f64 = 600.0;
 

@@ -2,17 +2,19 @@
 //! PKCE (RFC 7636), for one provider that is configured.
 //!
 //! Nothing is kept of a sign-in that is under way: what is sent follows from a signed cookie of the
-//! browser ([`flow`]). What the provider tells is believed once [`claims`] has looked at it, and
-//! becomes a [`people::Person`].
+//! browser ([`flow`]). What the provider tells is believed once [`claims`] has looked at it, counts
+//! if it meets the [`requirements`], and becomes a [`people::Person`].
 
 pub mod claims;
 pub mod flow;
 pub mod people;
 mod provider;
+pub mod requirements;
 
 use crate::auth::oidc::flow::{Flow, Flows, LIFETIME_S};
 use crate::auth::oidc::people::{People, Person};
-use crate::config::Config;
+use crate::auth::oidc::requirements::Requirements;
+use crate::config::{Config, Secret};
 use crate::http_client::CallError;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -27,6 +29,8 @@ use tokio::sync::Semaphore;
 
 /// Where the provider sends people back to, below `public_url`.
 pub const CALLBACK_PATH: &str = "/api/v1/session/oidc/callback";
+/// Where the provider sends people to who signed out there, below `public_url`.
+const SIGNED_OUT_PATH: &str = "/admin";
 /// Sign-ins that wait for the provider at a time: whoever begins many shall not have us flood it.
 const AT_A_TIME: usize = 16;
 /// The longest code that a provider gives, in bytes.
@@ -44,6 +48,8 @@ pub enum NotSignedIn {
     NotBegun,
     /// The provider would not have it.
     Refused(String),
+    /// It did not sign them in as is demanded: why, and what to do.
+    Insufficient(&'static str),
     /// What the provider tells cannot be believed.
     NotGenuine(&'static str),
     /// It is this person, and no group of theirs gives the right to anything.
@@ -82,14 +88,18 @@ pub struct SignedIn {
     pub person: Person,
     /// The page they were on.
     pub to: String,
+    /// What the provider said of them, for [`Oidc::logout_url`].
+    pub id_token: Secret,
 }
 
 /// Signing in with the configured provider.
 pub struct Oidc {
     provider: Arc<Provider>,
     people: Arc<People>,
+    requirements: Requirements,
     flows: Flows,
     redirect_uri: String,
+    signed_out_uri: String,
     scope: String,
     exchanges: Semaphore,
 }
@@ -106,8 +116,10 @@ impl Oidc {
         Ok(Some(Self {
             provider: Provider::new(settings).map_err(io::Error::other)?,
             people: Arc::new(People::new(settings)),
+            requirements: Requirements::new(settings),
             flows: Flows::new(token_key),
             redirect_uri: format!("{public_url}{CALLBACK_PATH}"),
+            signed_out_uri: format!("{public_url}{SIGNED_OUT_PATH}"),
             scope: settings.scopes.join(" "),
             exchanges: Semaphore::new(AT_A_TIME),
         }))
@@ -127,7 +139,8 @@ impl Oidc {
         let endpoints = self.provider.endpoints().await?;
         let (flow, cookie) = self.flows.begin(to, now_s);
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(self.flows.verifier(&flow)));
-        let query = Serializer::new(String::new())
+        let mut query = Serializer::new(String::new());
+        query
             .append_pair("response_type", "code")
             .append_pair("client_id", self.provider.client_id())
             .append_pair("redirect_uri", &self.redirect_uri)
@@ -135,11 +148,9 @@ impl Oidc {
             .append_pair("state", &self.flows.state(&flow))
             .append_pair("nonce", &self.flows.nonce(&flow))
             .append_pair("code_challenge", &challenge)
-            .append_pair("code_challenge_method", "S256")
-            .finish();
-        let page = &endpoints.authorization;
-        let joined = if page.contains('?') { '&' } else { '?' };
-        Ok(Begun { location: format!("{page}{joined}{query}"), cookie })
+            .append_pair("code_challenge_method", "S256");
+        self.requirements.ask(&mut query);
+        Ok(Begun { location: with_query(&endpoints.authorization, &query.finish()), cookie })
     }
 
     /// Goes on where the provider sends somebody back: `cookie` is what their browser kept.
@@ -170,22 +181,46 @@ impl Oidc {
             Some(_) | None => {}
         }
         if let Some(error) = &returned.error {
+            // OpenID Connect Core Error Code unmet_authentication_requirements 1.0.
+            if error == "unmet_authentication_requirements" {
+                return Err(NotSignedIn::Insufficient(
+                    "the provider could not sign them in as it was asked to; look at \
+                     oidc.acr_values, and at which second factors they have there",
+                ));
+            }
             return Err(NotSignedIn::Refused(format!("it says {}", word(error))));
         }
         let code = returned.code.as_deref().filter(|code| (1..=MAX_CODE).contains(&code.len()));
         let code = code.ok_or_else(|| NotSignedIn::Refused("it gave no code".into()))?;
-        let person = self.person(&endpoints, &flow, code, now_s).await?;
-        Ok(SignedIn { person, to: flow.to })
+        let (person, id_token) = self.person(&endpoints, &flow, code, now_s).await?;
+        Ok(SignedIn { person, to: flow.to, id_token: id_token.into() })
     }
 
-    /// Whom a code stands for.
+    /// Where somebody goes to sign out at the provider too, who comes back to a page of ours then
+    /// (OpenID Connect RP-Initiated Logout 1.0). `None` where it has no such page, or is away.
+    ///
+    /// Without the ID token that they signed in with, many providers ask first, and some refuse.
+    pub async fn logout_url(&self, id_token: Option<&str>) -> Option<String> {
+        let endpoints = self.provider.endpoints().await.ok()?;
+        let page = endpoints.end_session.as_ref()?;
+        let mut query = Serializer::new(String::new());
+        query
+            .append_pair("client_id", self.provider.client_id())
+            .append_pair("post_logout_redirect_uri", &self.signed_out_uri);
+        if let Some(id_token) = id_token {
+            query.append_pair("id_token_hint", id_token);
+        }
+        Some(with_query(page, &query.finish()))
+    }
+
+    /// Whom a code stands for, and the ID token that says so.
     async fn person(
         &self,
         endpoints: &Endpoints,
         flow: &Flow,
         code: &str,
         now_s: i64,
-    ) -> Result<Person, NotSignedIn> {
+    ) -> Result<(Person, String), NotSignedIn> {
         let _turn = self.exchanges.try_acquire().map_err(|_| NotSignedIn::Busy)?;
         let verifier = self.flows.verifier(flow);
         let tokens = self.provider.exchange(endpoints, code, &self.redirect_uri, &verifier).await?;
@@ -199,6 +234,7 @@ impl Oidc {
         }
         let mut known = claims::verified(&tokens.id_token, &endpoints.keys, &expected, now_s)
             .map_err(NotSignedIn::NotGenuine)?;
+        self.requirements.check(&known, now_s).map_err(NotSignedIn::Insufficient)?;
         // Many providers tell groups and names only there.
         if !self.people.has_all(&known)
             && let Some(more) = self.provider.user_info(endpoints, &tokens).await?
@@ -210,8 +246,14 @@ impl Oidc {
         if self.people.scopes_of(&person).is_empty() {
             return Err(NotSignedIn::NoScopes(person.name));
         }
-        Ok(person)
+        Ok((person, tokens.id_token))
     }
+}
+
+/// An address of the provider's, which may have a query of its own, with this one.
+fn with_query(page: &str, query: &str) -> String {
+    let joined = if page.contains('?') { '&' } else { '?' };
+    format!("{page}{joined}{query}")
 }
 
 /// What a provider says, if it is a word as the specifications have them.

@@ -34,6 +34,7 @@ struct Document {
     token_endpoint: String,
     jwks_uri: String,
     userinfo_endpoint: Option<String>,
+    end_session_endpoint: Option<String>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
     #[serde(default)]
     authorization_response_iss_parameter_supported: bool,
@@ -44,6 +45,7 @@ pub(super) struct Endpoints {
     pub(super) authorization: String,
     token: String,
     user_info: Option<String>,
+    pub(super) end_session: Option<String>,
     jwks_uri: String,
     pub(super) keys: Arc<KeySet>,
     /// Whether it takes the client's secret in the body only.
@@ -190,12 +192,18 @@ impl Provider {
         let same = before.filter(|before| before.jwks_uri == jwks_uri);
         let keys = same.map_or_else(|| self.keys_at(&jwks_uri), |before| before.keys.clone());
         let user_info = document.userinfo_endpoint;
+        // Signing in does not hang on it.
+        let end_session = document.end_session_endpoint.and_then(|url| {
+            let complain = |why: &String| tracing::warn!(why, "nobody can sign out there");
+            safe("end_session_endpoint", url).inspect_err(complain).ok()
+        });
         let methods = document.token_endpoint_auth_methods_supported;
         let takes = |method: &str| methods.iter().flatten().any(|other| other == method);
         Ok(Endpoints {
             authorization: safe("authorization_endpoint", document.authorization_endpoint)?,
             token: safe("token_endpoint", document.token_endpoint)?,
             user_info: user_info.map(|url| safe("userinfo_endpoint", url)).transpose()?,
+            end_session,
             jwks_uri,
             keys,
             secret_in_body: takes("client_secret_post") && !takes("client_secret_basic"),
