@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cluster")]
 pub mod cluster;
+pub mod history;
 pub mod kit;
 mod start;
 

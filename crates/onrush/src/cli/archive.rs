@@ -1,7 +1,6 @@
 //! `onrush archive`: the history of archived events goes into files, from an embedded engine's journal
 //! while no server runs, or from a cluster's PostgreSQL while nodes sell.
 
-#[cfg(feature = "cluster")]
 mod cluster;
 
 use onrush_base::config::{Config, EngineName, LedgerName};
@@ -102,21 +101,14 @@ fn of_process(args: &ArchiveArgs, data: &Path) -> Result<(), String> {
     Ok(())
 }
 
-#[cfg(feature = "cluster")]
 fn of_cluster(args: &ArchiveArgs, config: &Config, to: &Path) -> Result<(), String> {
-    let report = cluster::move_history(config, to, &mut telling(args))?;
+    let report = cluster::move_files(config, to, &mut telling(args))?;
     if args.json {
         print_json(&report);
     } else {
         report.tell();
     }
     Ok(())
-}
-
-#[cfg(not(feature = "cluster"))]
-fn of_cluster(_: &ArchiveArgs, _: &Config, _: &Path) -> Result<(), String> {
-    Err("this program was built without Redis and PostgreSQL; build it with --features cluster"
-        .into())
 }
 
 /// Says which event's history is in a file, unless JSON is wanted.

@@ -7,7 +7,8 @@ use onrush_core::settings::Settings;
 use onrush_core::spec::Reason;
 use onrush_core::{Change, Time};
 use onrush_ledger::postgres::{Hold, PgLedger, PgOptions, RowToArchive};
-use onrush_server::cluster::history::{Moved, Waiting, move_into_files, open_files};
+use onrush_server::cluster::history::{move_into_files, open_files};
+use onrush_server::history::{Moved, Waiting};
 use onrush_store::archive_file::{ArchiveStep, FileReader};
 use onrush_testkit::{Postgres, Shared, need};
 use std::fs;
@@ -169,7 +170,8 @@ async fn whoever_has_not_read_an_event_to_its_end_keeps_it() {
     assert!(of_gala < of_fair);
     let waits = |event: &str, reader: &str, reached, last| {
         let (event, reader) = (id(event), reader.to_owned());
-        Waiting { event, reader, reached, last }
+        let is_ledger = reader == "ledger";
+        Waiting { event, reader, is_ledger, reached, last }
     };
     // One that is to publish and never said how far it is has read nothing.
     let moved = archive.moved_for(&["kafka"]).await.expect("nothing goes");

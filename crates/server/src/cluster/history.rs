@@ -3,12 +3,13 @@
 //! Each step is durable before the next one begins, and each can be the last: what is left then is
 //! whole, and doing it again finishes it.
 
+use crate::history::{Moved, Waiting};
 use onrush_base::config::Config;
 use onrush_bridge::{kafka, rabbit};
 use onrush_core::ids::EventId;
 use onrush_ledger::LedgerError;
 use onrush_ledger::postgres::{
-    ArchivedRow, FeedReader, HeldHistory, HistoryFile, Hold, LastDecision, PgLedger,
+    ArchivedRow, FeedReader, HeldHistory, HistoryFile, Hold, LEDGER, LastDecision, PgLedger,
 };
 use onrush_store::Seq;
 use onrush_store::archive_file::{
@@ -19,34 +20,6 @@ use std::path::Path;
 
 /// Decisions read at a time.
 const PAGE: usize = 1_000;
-
-/// An event whose history stays for now, because somebody has not read it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// The event.
-    pub event: EventId,
-    /// Who has not: the ledger, or the name of a cursor.
-    pub reader: String,
-    /// How far they have come.
-    pub reached: u64,
-    /// The number of the event's last decision.
-    pub last: u64,
-}
-
-/// What was done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
-    /// The events whose history went into files now.
-    pub archived: Vec<ArchivedEvent>,
-    /// Events whose history was in files before.
-    pub before: usize,
-    /// Events that were archived, and whose history stays for now.
-    pub waiting: Vec<Waiting>,
-    /// The bytes of the archive's table with its indexes, and of the whole database, before.
-    pub bytes_before: (u64, u64),
-    /// The same now.
-    pub bytes: (u64, u64),
-}
 
 /// Writes the decisions of all archived events into files in `dir`, compares these with the archive,
 /// takes the rows out of it, and makes their space usable again. Nodes may run. `on` is told of each
@@ -87,7 +60,8 @@ pub async fn move_into_files(
         let ArchivedRow { event, number, .. } = &last.row;
         if let Some(behind) = readers.iter().find(|reader| reader.reached < *number) {
             let FeedReader { name: reader, reached } = behind.clone();
-            moved.waiting.push(Waiting { event: event.clone(), reader, reached, last: *number });
+            let (event, last, is_ledger) = (event.clone(), *number, reader == LEDGER);
+            moved.waiting.push(Waiting { event, reader, is_ledger, reached, last });
             continue;
         }
         let step = Step { history: &history, origin: &origin, dir, last: &last };

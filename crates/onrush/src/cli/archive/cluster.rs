@@ -3,9 +3,7 @@
 use super::summed;
 use onrush_base::config::Config;
 use onrush_core::ids::EventId;
-use onrush_ledger::postgres::LEDGER;
-use onrush_server::cluster::history::{Moved, Waiting, move_into_files, publishers_in};
-use onrush_server::cluster::open_ledger;
+use onrush_server::history::{Moved, Waiting, move_history};
 use onrush_store::archive_file::{ArchiveStep, ArchivedEvent};
 use onrush_terminal::process::runtime;
 use onrush_terminal::show::count;
@@ -29,25 +27,23 @@ pub(super) struct Report {
 struct Stays {
     event: EventId,
     reader: String,
+    #[serde(skip)]
+    is_ledger: bool,
     reached: u64,
     last: u64,
 }
 
 /// Moves what can be moved.
-pub(super) fn move_history(
+pub(super) fn move_files(
     config: &Config,
     to: &Path,
     on: &mut (dyn FnMut(ArchiveStep) + Send),
 ) -> Result<Report, String> {
-    let settings = config.postgres.as_ref().ok_or("postgres: it is not configured")?;
-    let runtime = runtime()?;
-    let ledger = runtime.block_on(open_ledger(settings))?;
-    let publishers = publishers_in(config);
-    let moved = runtime.block_on(move_into_files(&ledger, &publishers, to, on))?;
+    let moved = runtime()?.block_on(move_history(config, to, on))?;
     let Moved { archived, before, waiting, bytes_before, bytes } = moved;
     let stays = |waiting: Waiting| {
-        let Waiting { event, reader, reached, last } = waiting;
-        Stays { event, reader, reached, last }
+        let Waiting { event, reader, is_ledger, reached, last } = waiting;
+        Stays { event, reader, is_ledger, reached, last }
     };
     Ok(Report {
         archived,
@@ -71,9 +67,9 @@ impl Report {
             count(self.archive_bytes_before),
             count(self.database_bytes_before),
         );
-        for Stays { event, reader, reached, last } in &self.waiting {
+        for Stays { event, reader, is_ledger, reached, last } in &self.waiting {
             let (reached, last) = (count(*reached), count(*last));
-            if reader == LEDGER {
+            if *is_ledger {
                 println!(
                     "{event} stays: the ledger has followed the feed to {reached} of {last}; start a \
                      node, and try again a second later"
