@@ -4,6 +4,7 @@
 pub mod cluster;
 pub mod history;
 pub mod kit;
+pub mod moved;
 mod start;
 
 pub use start::{Server, StartError};

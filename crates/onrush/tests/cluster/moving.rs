@@ -8,7 +8,7 @@ use onrush_core::spec::Reason;
 use onrush_core::{Change, Time};
 use onrush_ledger::postgres::{Hold, PgLedger, PgOptions, RowToArchive};
 use onrush_server::cluster::history::{move_into_files, open_files};
-use onrush_server::history::{Moved, Waiting};
+use onrush_server::moved::{Moved, Waiting};
 use onrush_store::archive_file::{ArchiveStep, FileReader};
 use onrush_testkit::{Postgres, Shared, need};
 use std::fs;

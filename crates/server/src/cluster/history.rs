@@ -3,7 +3,7 @@
 //! Each step is durable before the next one begins, and each can be the last: what is left then is
 //! whole, and doing it again finishes it.
 
-use crate::history::{Moved, Waiting};
+use crate::moved::{Moved, Waiting};
 use onrush_base::config::Config;
 use onrush_bridge::{kafka, rabbit};
 use onrush_core::ids::EventId;

@@ -3,7 +3,8 @@
 use super::summed;
 use onrush_base::config::Config;
 use onrush_core::ids::EventId;
-use onrush_server::history::{Moved, Waiting, move_history};
+use onrush_server::history::move_history;
+use onrush_server::moved::{Moved, Waiting};
 use onrush_store::archive_file::{ArchiveStep, ArchivedEvent};
 use onrush_terminal::process::runtime;
 use onrush_terminal::show::count;
