@@ -164,7 +164,7 @@ def complaints_about_chart(known):
         for variable in re.findall(r"\bONRUSH_(\w+)", file.read_text()):
             if variable not in known:
                 yield f"chart: {file.name}: ONRUSH_{variable} is no setting"
-    if not (helm := tool("helm", TOP / "target/helm/helm")):
+    if not (helm := tool("helm", TOP / "target/python/bin/helm", TOP / "target/helm/helm")):
         return
     code, said = output_of(helm, "lint", "--strict", str(CHART))
     if code:

