@@ -196,6 +196,8 @@ pub(crate) fn same_rows(expected: &[SnapshotRow], found: &[SnapshotRow]) -> Resu
 fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
     /// A line of thousands is not asked about place by place.
     const MOST: usize = 300;
+    /// Redis answers with all bans, whatever the page.
+    const MOST_PAGES_OF_BANS: usize = 20;
     let rows = &rows[..rows.len().min(MOST)];
     let all_bans = BansAfter { after: None, at_most: u32::MAX };
     let mut queries: Vec<Query> =
@@ -251,10 +253,8 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
                 queries.push(ClaimOf { claim: claim.clone(), user: row.user.clone() }.into());
                 queries.push(ClaimOf { claim, user: Some(nobody()) }.into());
             }
-            SnapshotRow::Ban(ban) => {
-                queries.push(BansAfter { after: Some(ban.user.clone()), at_most: 2 }.into());
-            }
-            SnapshotRow::Gone(_)
+            SnapshotRow::Ban(_)
+            | SnapshotRow::Gone(_)
             | SnapshotRow::Archived(_)
             | SnapshotRow::Event(_)
             | SnapshotRow::Channel(_)
@@ -264,6 +264,13 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
             | SnapshotRow::Seat(_) => {}
         }
     }
+    let bans = rows.iter().filter_map(|row| match row {
+        SnapshotRow::Ban(ban) => Some(ban.user.clone()),
+        _ => None,
+    });
+    let pages_of_bans =
+        bans.take(MOST_PAGES_OF_BANS).map(|user| BansAfter { after: Some(user), at_most: 2 });
+    queries.extend(pages_of_bans.map(Query::from));
     queries
 }
 
