@@ -10,7 +10,7 @@ declare module "vitest" {
   }
 }
 
-// The headless shell first: the same engine without the window that nobody sees, for half of the processor's time.
+// The headless shell first: the same engine without a window, for half of the processor's time.
 const PLACES = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
 
 /** What every Chromium is started with. */
