@@ -59,7 +59,9 @@ impl End {
         match self {
             Self::Unused => Duration::ZERO,
             Self::Replaced | Self::Unavailable(_) => RETRY,
-            Self::Over | Self::TooLarge | Self::Broken(_) => LATER,
+            Self::Over | Self::Broken(_) => LATER,
+            // It was read as far as it had room, which is not to be done often.
+            Self::TooLarge => LATER * 12,
         }
     }
 }

@@ -79,7 +79,7 @@ impl EventCopy {
             self.asked.store(true, Ordering::Relaxed);
         }
         // Whoever writes may take as long as a draw does: nobody waits for that.
-        let state = self.state.try_read().ok();
+        let state = self.state.try_read().ok().filter(|_| !self.is_given_up());
         let answer = state.and_then(|state| state.answer(query, as_of, now));
         if answer.is_none() {
             self.wanted.notify_one();
@@ -136,7 +136,6 @@ impl EventCopy {
     /// Ends it: who still has it is not answered by it.
     pub(super) fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
-        self.write().good_until = None;
         self.wanted.notify_one();
     }
 
