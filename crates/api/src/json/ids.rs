@@ -59,7 +59,7 @@ text!(
 );
 text!(
     /// How far the event had come when it was answered: pass it back as it is.
-    AsOfText, 3, "^[0-9]{1,20}-[0-9]{1,20}$", 41, "0-4711"
+    AsOfText, 3, "^[0-9]{1,19}-[0-9]{1,19}$", 39, "0-4711"
 );
 text!(
     /// A SHA-256 or a seed.
