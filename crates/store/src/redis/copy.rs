@@ -166,7 +166,7 @@ impl State {
             return None;
         }
         let view = self.event.query(self.at, query).ok()?;
-        waits(&view).then(|| Answer { at: self.at, as_of: Some(ours), value: view })
+        waits(&view).then_some(Answer { at: self.at, as_of: Some(ours), value: view })
     }
 }
 
