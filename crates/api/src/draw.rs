@@ -196,7 +196,7 @@ impl Draws {
         let Ok(events) = self.engine.events().await else { return Wait::For(TRY_AGAIN) };
         let mut wait = Wait::Nothing;
         for event in events.value {
-            let Ok(Answer { at, value: view }) = self.engine.ask(event.clone(), EventNow).await
+            let Ok(Answer { at, value: view, .. }) = self.engine.ask(event.clone(), EventNow).await
             else {
                 continue;
             };

@@ -200,6 +200,10 @@ impl<T: Keyed> Table<T> {
         self.arena.remove(idx)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.arena.len()
+    }
+
     /// All records, in no order that means anything.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Idx, &T)> {
         self.arena.iter()

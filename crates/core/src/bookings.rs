@@ -101,6 +101,10 @@ impl Bookings {
         self.table.get(booking.as_str())
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
     /// A booking that is known to exist.
     pub(crate) fn find(&self, booking: &BookingId) -> Idx {
         self.table.find(booking.as_str()).expect("changes name only bookings that exist")

@@ -63,6 +63,10 @@ impl Claims {
         self.table.get(claim.as_str())
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
     /// The claim that expires next, and when.
     pub(crate) fn next_expiry(&self) -> Option<&(Time, ClaimId)> {
         self.expiries.first()

@@ -50,6 +50,10 @@ impl Users {
         })
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
     /// Forgets a user who has nothing any more.
     pub(crate) fn tidy(&mut self, idx: Idx) {
         let user = &self.table[idx];

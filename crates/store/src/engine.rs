@@ -4,10 +4,12 @@ use crate::durations::Counted;
 use onrush_core::change::Change;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Question, Refusal, Reply, Time, View};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,8 +28,62 @@ pub struct Seq(pub u64);
 pub struct Answer<T> {
     /// The engine's time.
     pub at: Time,
+    /// How far the event had come; `None` where nobody needs to know, because there is one state only.
+    pub as_of: Option<AsOf>,
     /// What was answered.
     pub value: T,
+}
+
+/// How far an event had come when something was answered: later ones compare as greater. Written as
+/// `<epoch>-<number>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AsOf {
+    /// How often the event had been rebuilt.
+    pub epoch: u64,
+    /// The event's last decision, by its own number.
+    pub seq: Seq,
+}
+
+impl fmt::Display for AsOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.epoch, self.seq.0)
+    }
+}
+
+/// The text is no [`AsOf`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoAsOf;
+
+impl fmt::Display for NoAsOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("use the as_of of an earlier answer, as it was")
+    }
+}
+
+impl FromStr for AsOf {
+    type Err = NoAsOf;
+
+    fn from_str(text: &str) -> Result<Self, NoAsOf> {
+        let number = |text: &str| {
+            let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+            is_plain.then(|| text.parse().ok()).flatten().ok_or(NoAsOf)
+        };
+        let (epoch, seq) = text.split_once('-').ok_or(NoAsOf)?;
+        Ok(Self { epoch: number(epoch)?, seq: Seq(number(seq)?) })
+    }
+}
+
+impl Serialize for AsOf {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for AsOf {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
 }
 
 /// Why there is no answer, or what the rules said instead.
@@ -130,6 +186,15 @@ pub trait Engine: Send + Sync + 'static {
     /// Answers a question, as durably. [`Ask::ask`] has the answer's type from the question.
     fn query(&self, event: EventId, query: Query) -> Pending<View>;
 
+    /// Answers a question of somebody who was told how far the event had come: by a state that is at
+    /// least as far, and at most a second old. An engine that many nodes share may take the node's own
+    /// copy for it; others answer as ever.
+    fn query_since(&self, event: EventId, query: Query, as_of: AsOf) -> Pending<View> {
+        // There is one state only, and nothing that was told is ahead of it.
+        let _ = as_of;
+        self.query(event, query)
+    }
+
     /// The ids of all events that were not archived, in the order they were created.
     fn events(&self) -> Pending<Vec<EventId>>;
 
@@ -157,6 +222,22 @@ pub struct Figures {
     pub commit: Counted,
     /// Decisions that are known here and not in the archive yet; none where the journal is the archive.
     pub unarchived: u64,
+    /// Copies of events that this node answers from, and how often each was asked where somebody
+    /// stands; `None` where there is no state but the engine's own.
+    pub copies: Option<CopyFigures>,
+}
+
+/// What instruments show of a node's copies of events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyFigures {
+    /// Copies that are held.
+    pub held: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Places that a copy told of.
+    pub answered: u64,
+    /// Places that the shared state was asked for.
+    pub passed_on: u64,
 }
 
 /// Answers of the type that was asked for, from any engine.
@@ -172,6 +253,22 @@ pub trait Ask: Engine {
         question: Q,
     ) -> impl Future<Output = Result<Answer<Q::Answer>, Failure>> + Send + use<Self, Q> {
         only(self.query(event, question.into()))
+    }
+
+    /// Asks a question now, as [`Engine::query_since`] answers it: `None` for who was told nothing.
+    ///
+    /// # Panics
+    /// As [`Self::ask`].
+    fn ask_since<Q: Question>(
+        &self,
+        event: EventId,
+        question: Q,
+        as_of: Option<AsOf>,
+    ) -> impl Future<Output = Result<Answer<Q::Answer>, Failure>> + Send + use<Self, Q> {
+        only(match as_of {
+            Some(as_of) => self.query_since(event, question.into(), as_of),
+            None => self.query(event, question.into()),
+        })
     }
 
     /// Runs a command now; the future waits for the reply: a
@@ -198,7 +295,24 @@ where
     T: TryFrom<A, Error = A>,
     A: fmt::Debug,
 {
-    let Answer { at, value } = pending.await?;
+    let Answer { at, as_of, value } = pending.await?;
     let value = value.try_into().expect("an engine answers what it was asked");
-    Ok(Answer { at, value })
+    Ok(Answer { at, as_of, value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_states_compare_as_greater_and_are_written_plainly() {
+        let of = |epoch, seq| AsOf { epoch, seq: Seq(seq) };
+        assert!(of(0, 9) < of(0, 10) && of(0, 10) < of(1, 3));
+        for as_of in [of(0, 0), of(3, 4711), of(u64::MAX, u64::MAX)] {
+            assert_eq!(as_of.to_string().parse(), Ok(as_of));
+        }
+        for text in ["", "4711", "0-", "-1", "0-+1", "0-1-2", "0-18446744073709551616", "a-b"] {
+            assert_eq!(text.parse::<AsOf>(), Err(NoAsOf), "{text}");
+        }
+    }
 }

@@ -10,4 +10,7 @@ pub mod flags;
 #[cfg(feature = "cluster")]
 pub mod redis;
 
-pub use engine::{Answer, Ask, Engine, Failure, Feed, FeedEntry, FeedPage, Figures, Pending, Seq};
+pub use engine::{
+    Answer, AsOf, Ask, CopyFigures, Engine, Failure, Feed, FeedEntry, FeedPage, Figures, NoAsOf,
+    Pending, Seq,
+};

@@ -340,7 +340,7 @@ impl Sale {
     /// # Errors
     /// Whatever the engine says.
     pub async fn view_event(&self, event: &EventId) -> Result<(Time, EventView), Problem> {
-        let Answer { at, value: view } = self.engine.ask(event.clone(), EventNow).await?;
+        let Answer { at, value: view, .. } = self.engine.ask(event.clone(), EventNow).await?;
         Ok((at, *view))
     }
 }

@@ -58,6 +58,10 @@ text!(
     PlaceIdText, "^[0-9a-f]{32}$", 32, "00112233445566778899aabbccddeeff"
 );
 text!(
+    /// How far the event had come when it was answered: pass it back as it is.
+    AsOfText, 3, "^[0-9]{1,19}-[0-9]{1,19}$", 39, "0-4711"
+);
+text!(
     /// A SHA-256 or a seed.
     DigestText, "^[0-9a-f]{64}$", 64, "00".repeat(32)
 );

@@ -3,6 +3,7 @@
 use crate::live::message::{Kind, Message};
 use onrush_core::Time;
 use onrush_core::ids::{EventId, PlaceId, UserId};
+use onrush_store::AsOf;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,6 +39,8 @@ pub struct Conn {
     pub seen_moves: AtomicU64,
     /// The tick of the last message.
     pub last_sent_tick: AtomicU32,
+    /// How far the event had come when the visitor was last told where they stand.
+    as_of: Mutex<Option<AsOf>>,
     mailbox: Mutex<Mailbox>,
 }
 
@@ -63,6 +66,7 @@ impl Conn {
             doing: AtomicU8::new(0),
             seen_moves: AtomicU64::new(0),
             last_sent_tick: AtomicU32::new(0),
+            as_of: Mutex::default(),
             mailbox: Mutex::default(),
         }
     }
@@ -87,6 +91,16 @@ impl Conn {
             Doing::Shopping => 3,
         };
         self.doing.store(number, Ordering::Relaxed);
+    }
+
+    /// How far the event had come when the visitor was last told where they stand.
+    pub fn as_of(&self) -> Option<AsOf> {
+        *self.as_of.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes how far it has come.
+    pub fn set_as_of(&self, as_of: Option<AsOf>) {
+        *self.as_of.lock().unwrap_or_else(PoisonError::into_inner) = as_of;
     }
 
     /// Whether what was decided then is news here.

@@ -145,7 +145,7 @@ impl Content<'_> {
 impl From<PlaceBody> for Content<'_> {
     fn from(place: PlaceBody) -> Self {
         match place {
-            PlaceBody::Queued { place, number, position, total, lapses_at: _ } => {
+            PlaceBody::Queued { place, number, position, total, lapses_at: _, as_of: _ } => {
                 Self::Position { place, number, position, total }
             }
             PlaceBody::Active { place, number: _, until, arrive_by, pass } => {

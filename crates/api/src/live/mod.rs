@@ -87,8 +87,9 @@ struct Streams {
 #[derive(Default)]
 struct Channel {
     users: IndexMap<UserId, Watcher>,
-    /// How often the line has moved.
+    /// How often the line has moved, and when it last did.
     moves: u64,
+    moved_at: Time,
     /// Whether anyone may hold, without a session.
     roomless: bool,
     /// Live holds of the users above.
@@ -186,7 +187,7 @@ impl Hub {
     ) -> Result<Open, LiveError> {
         // Registered before anything is asked, so that what happens meanwhile is told as well.
         let open = self.add(Conn::new(event.clone(), user.clone(), place), address)?;
-        let Answer { at, value: view } = self.engine.ask(event.clone(), EventNow).await?;
+        let Answer { at, value: view, .. } = self.engine.ask(event.clone(), EventNow).await?;
         let roomless = view.settings.room.is_none();
         let place = self.place(&event, PlaceOf { user: user.clone(), place }).await?;
         let mut first = vec![Message::new(&Content::Phase { phase: view.phase })];

@@ -1,9 +1,10 @@
 //! A visitor's place or session.
 
-use crate::json::ids::{PlaceIdText, TimeMs};
+use crate::json::ids::{AsOfText, PlaceIdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::ids::PlaceId;
 use onrush_core::view::{PlaceState, PlaceView};
+use onrush_store::AsOf;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -29,6 +30,11 @@ pub enum PlaceBody {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<TimeMs>, nullable = false)]
         lapses_at: Option<Time>,
+        /// How far the event had come: pass it back with the next question where the visitor stands.
+        /// Missing where one process runs the event.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<AsOfText>, nullable = false)]
+        as_of: Option<AsOf>,
     },
     /// Admitted.
     Active {
@@ -72,12 +78,21 @@ impl PlaceBody {
         let PlaceView { place, number, ref state } = *view;
         match *state {
             PlaceState::Queued { position, total, lapses_at, see_due: _ } => {
-                Self::Queued { place, number, position, total, lapses_at }
+                Self::Queued { place, number, position, total, lapses_at, as_of: None }
             }
             PlaceState::Active { until, arrive_by } => {
                 Self::Active { place, number, until, arrive_by, pass: pass(place, until) }
             }
             PlaceState::Ended { until } => Self::Ended { place, number, until },
         }
+    }
+
+    /// The same, saying how far the event had come.
+    #[must_use]
+    pub fn told(mut self, known: Option<AsOf>) -> Self {
+        if let Self::Queued { as_of, .. } = &mut self {
+            *as_of = known;
+        }
+        self
     }
 }

@@ -90,7 +90,7 @@ impl Channel {
             Change::Sale(change) => match change {
                 SaleChange::PrequeueOpened => self.tell_phase(at, Phase::Prequeue),
                 SaleChange::SaleOpened { .. } => {
-                    self.moves += 1;
+                    self.line_moved(at);
                     self.tell_phase(at, Phase::Open);
                 }
                 SaleChange::SaleResumed => self.tell_phase(at, Phase::Open),
@@ -111,7 +111,7 @@ impl Channel {
                     self.look_again(at, user, *place, Doing::Nothing);
                 }
                 QueueChange::Admitted { place, user, until, arrive_by } => {
-                    self.moves += 1;
+                    self.line_moved(at);
                     let conns = self.conns_about(at, user, *place);
                     for conn in &conns {
                         conn.set_doing(Doing::Shopping);
@@ -120,7 +120,7 @@ impl Channel {
                     return Some(Admission { conns, place, until, arrive_by });
                 }
                 QueueChange::PlaceLeft { place, user, how } => {
-                    self.moves += 1;
+                    self.line_moved(at);
                     self.tell(at, user, *place, &Content::Left { place: *place, how: *how });
                     self.look_again(at, user, *place, Doing::WaitingFar);
                 }
@@ -180,6 +180,11 @@ impl Channel {
         None
     }
 
+    fn line_moved(&mut self, at: Time) {
+        self.moves += 1;
+        self.moved_at = self.moved_at.max(at);
+    }
+
     fn tell_phase(&self, at: Time, phase: Phase) {
         let message = Message::new(&Content::Phase { phase });
         for conn in self.users.values().flat_map(|watcher| &watcher.conns) {
@@ -211,6 +216,8 @@ impl Channel {
             if conn.doing() == stopped || conn.doing() != Doing::Shopping {
                 conn.set_doing(Doing::WaitingFar);
                 conn.seen_moves.store(u64::MAX, Ordering::Relaxed);
+                // What was told just now may be news to a node's copy of the event.
+                conn.set_as_of(None);
             }
         }
     }

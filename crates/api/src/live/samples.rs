@@ -72,7 +72,7 @@ impl Samples {
     /// # Errors
     /// [`LiveError::Ask`], [`LiveError::Stopping`].
     pub async fn watch(&self, event: &EventId) -> Result<mpsc::Receiver<Bytes>, LiveError> {
-        let Answer { at, value: view } = self.engine.ask(event.clone(), EventNow).await?;
+        let Answer { at, value: view, .. } = self.engine.ask(event.clone(), EventNow).await?;
         self.board().watch(event, at, &view, Instant::now()).ok_or(LiveError::Stopping)
     }
 
@@ -150,7 +150,7 @@ impl Samples {
             }
             self.board().learn(&event, sold_minor, again);
             // An engine that does not answer just now leaves a gap.
-            if let Ok(Answer { at, value: view }) = view.await {
+            if let Ok(Answer { at, value: view, .. }) = view.await {
                 self.board().add(&event, at, &view);
             }
         }

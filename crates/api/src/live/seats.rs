@@ -116,7 +116,7 @@ impl Boards {
     /// # Errors
     /// As [`Self::now`].
     pub async fn for_organiser(&self, event: &EventId) -> Result<Bytes, LiveError> {
-        let Answer { at, value: views } = self.engine.ask(event.clone(), SeatsNow).await?;
+        let Answer { at, value: views, .. } = self.engine.ask(event.clone(), SeatsNow).await?;
         let board = self.board(event, &views, None).await?;
         let mut out = Vec::with_capacity(board.fragments.len() + board.seats.len() * 8 + 1_024);
         board.start(event, at, &mut out);
@@ -139,7 +139,7 @@ impl Boards {
     async fn read(&self, event: &EventId, last: Option<&Snapshot>) -> Result<Snapshot, LiveError> {
         let asked = Instant::now();
         let committed = self.engine.committed();
-        let Answer { at, value: views } = self.engine.ask(event.clone(), SeatsNow).await?;
+        let Answer { at, value: views, .. } = self.engine.ask(event.clone(), SeatsNow).await?;
         let board = self.board(event, &views, last).await?;
         let letters = views.iter().map(|view| letter(view.status)).collect();
         Ok(Snapshot::new(event.clone(), (at, asked, committed), board, letters))

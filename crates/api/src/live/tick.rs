@@ -7,7 +7,7 @@ use super::{EXPIRING_MS, FAR_TICKS, Hub, KEEP_ALIVE_TICKS, Streams, TICKS_PER_S,
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::question::{BookingOf, EventNow, PlaceOf};
 use onrush_core::view::{PlaceState, PlaceView};
-use onrush_core::{Command, Refusal};
+use onrush_core::{Command, Refusal, Time};
 use onrush_store::{Ask, Failure};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -61,7 +61,7 @@ impl Hub {
         // All are asked before any answer is awaited, so that they are decided and committed together.
         let ask = |conn: Arc<Conn>| {
             let place = PlaceOf { user: conn.user.clone(), place: conn.place };
-            let answer = self.engine.ask(conn.event.clone(), place);
+            let answer = self.engine.ask_since(conn.event.clone(), place, conn.as_of());
             (conn, answer)
         };
         let asked: Vec<_> = conns.into_iter().map(ask).collect();
@@ -69,6 +69,11 @@ impl Hub {
             let place = match answer.await {
                 Ok(answer) => {
                     self.give_sign_of_life(&conn, &answer.value);
+                    conn.set_as_of(answer.as_of);
+                    if answer.as_of.is_some() && !self.knows_moves(&conn.event, answer.at) {
+                        // A node's copy may be behind what the feed told: it is looked at again.
+                        conn.seen_moves.store(u64::MAX, Ordering::Relaxed);
+                    }
                     Some(answer.value)
                 }
                 Err(Failure::Refused(Refusal::PlaceNotFound)) => None,
@@ -87,6 +92,11 @@ impl Hub {
                 conn.send(Message::new(&self.content_of(&conn, place)));
             }
         }
+    }
+
+    /// Whether a state of that time has all moves of the line that the feed told of.
+    fn knows_moves(&self, event: &EventId, at: Time) -> bool {
+        self.streams().events.get(event).is_none_or(|channel| channel.moved_at < at)
     }
 
     /// A visitor who waits with a stream open is there: their place does not lapse.

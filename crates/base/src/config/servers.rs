@@ -44,6 +44,10 @@ pub struct RedisSettings {
     /// How often every event is looked at in case nobody else does, in milliseconds.
     #[serde(default = "sweep_ms")]
     pub sweep_ms: u32,
+    /// Events that a node keeps a copy of at most, to tell visitors by itself where they stand; 0
+    /// asks Redis each time.
+    #[serde(default = "copies")]
+    pub copies: usize,
     /// Whose certificates are trusted where an address is `rediss://`.
     #[serde(default)]
     pub certificates: CertificateSettings,
@@ -56,12 +60,19 @@ impl RedisSettings {
         let urls = urls.into_iter().map(Secret::from).collect();
         let certificates = CertificateSettings::default();
         let sentinels = Vec::new();
-        Self { urls, sentinels, cluster: false, sweep_ms: sweep_ms(), certificates }
+        Self {
+            urls,
+            sentinels,
+            cluster: false,
+            sweep_ms: sweep_ms(),
+            copies: copies(),
+            certificates,
+        }
     }
 
     /// Checks what the types cannot.
     fn check(&self) -> Result<(), String> {
-        let Self { urls, sentinels, cluster, sweep_ms, certificates } = self;
+        let Self { urls, sentinels, cluster, sweep_ms, copies: _, certificates } = self;
         let first = urls.first().ok_or("redis.urls: name at least one server")?.reveal();
         if !sentinels.is_empty() {
             check_master(urls, *cluster)?;
@@ -134,6 +145,10 @@ fn check_master(urls: &[Secret], cluster: bool) -> Result<(), String> {
 
 fn sweep_ms() -> u32 {
     1_000
+}
+
+fn copies() -> usize {
+    64
 }
 
 #[cfg(feature = "cluster")]

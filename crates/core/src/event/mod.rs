@@ -132,6 +132,15 @@ impl Event {
         self.archived
     }
 
+    /// Records that the state is made of, but for a few: users, places that wait or are gone, bookings,
+    /// claims, seats. What it takes in memory goes by their number.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        let gone = self.room.gone.len();
+        let places = self.room.waiting() as usize + gone;
+        self.users.len() + places + self.bookings.len() + self.claims.len() + self.seats.len()
+    }
+
     /// Why there is nothing of an event that has no settings.
     pub(super) fn missing(&self) -> Refusal {
         match self.archived {

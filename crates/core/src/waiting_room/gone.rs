@@ -27,6 +27,10 @@ impl GonePlaces {
         self.until.get(&place).is_some_and(|until| at < *until)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.until.len()
+    }
+
     /// Remembers a place that goes at `at`.
     pub(crate) fn add(&mut self, at: Time, place: PlaceId) {
         for _ in 0..DROPPED_AT_ONCE {

@@ -56,6 +56,9 @@ enum What {
     /// Measure holds on PostgreSQL, on a throw-away server
     #[cfg(feature = "servers")]
     Postgres(cluster::ClusterArgs),
+    /// Measure positions over HTTP on nodes of a cluster, beside the bare server
+    #[cfg(feature = "servers")]
+    Nodes(cluster::ClusterArgs),
     /// Measure the same job on Onrush and on what people would use instead, on throw-away servers
     #[cfg(feature = "servers")]
     #[command(alias = "compare")]
@@ -84,6 +87,8 @@ pub fn run(args: &BenchArgs, version: &str) -> Exit {
         What::Redis(args) => told(args.common.json, |results| cluster::redis(args, results)),
         #[cfg(feature = "servers")]
         What::Postgres(args) => told(args.common.json, |results| cluster::postgres(args, results)),
+        #[cfg(feature = "servers")]
+        What::Nodes(args) => told(args.common.json, |results| cluster::nodes(args, results)),
         #[cfg(feature = "servers")]
         What::Peers(args) => told(args.common.json, |results| cluster::peers(args, results)),
         What::All(args) => record::all(args, version),

@@ -77,6 +77,21 @@ impl Served {
         Self::start(command)
     }
 
+    /// Starts the product as a node that shares an engine and a ledger with others.
+    #[cfg(feature = "servers")]
+    pub(super) fn node(data: &Path, redis: &str, postgres: &str) -> Result<Self, String> {
+        let text = format!(
+            "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [{redis:?}]\n\
+             [postgres]\nurl = {postgres:?}\n"
+        );
+        std::fs::create_dir_all(data).map_err(|error| error.to_string())?;
+        let file = data.join("onrush.toml");
+        std::fs::write(&file, text).map_err(|error| error.to_string())?;
+        let mut command = Self::command(data)?;
+        command.arg("--config").arg(&file);
+        Self::start(command)
+    }
+
     /// Starts the product on `data` with the sandbox, under its own default limits, held to as much
     /// memory and as many files.
     pub(super) fn held(data: &Path, bytes: u64, files: u64) -> Result<Self, String> {
@@ -214,7 +229,7 @@ pub(super) async fn bare() -> Result<(), String> {
 }
 
 /// The processor time that a process has used, in ticks.
-fn processor_ticks(pid: u32) -> Result<u64, String> {
+pub(super) fn processor_ticks(pid: u32) -> Result<u64, String> {
     let file = format!("/proc/{pid}/stat");
     let text = std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
     // Its name is in brackets, and may have anything in it; of what follows, the 12th and 13th are

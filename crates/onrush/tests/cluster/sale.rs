@@ -66,6 +66,54 @@ fn the_room_is_one_for_all_nodes_and_a_turn_is_heard_at_each() {
     deployment.audit();
 }
 
+/// Nodes tell positions from copies of their own, which are of different ages.
+#[test]
+fn positions_come_forward_only_whichever_node_tells_them_and_asking_is_a_sign_of_life() {
+    let Some(deployment) = need(Deployment::start(2)) else { return };
+    // A sign of life is due after a second.
+    let room = json!({"capacity": 1, "place_ttl_ms": 6_000, "arrive_ms": 600_000});
+    let event = json!({"event": "e", "title": "Show", "currency": "EUR", "room": room});
+    create(&deployment, &event, &[("ga", 10, 0)]);
+    let node = |number: usize| &deployment.nodes[number % 2];
+    let path = "/api/v1/events/e/queue";
+    let join = |number: usize| {
+        let visitor = node(number).visitor();
+        let (status, place) = node(number).ask("POST", path, &visitor, "", "");
+        assert_eq!(status, 202, "{place}");
+        visitor
+    };
+    let visitors: Vec<_> = (0..12).map(join).collect();
+    let last = visitors.last().expect("there are some");
+    let (mut as_of, mut position, mut asked) = (String::new(), u64::MAX, 0);
+    let mut look = || {
+        let query = if as_of.is_empty() { String::new() } else { format!("?as_of={as_of}") };
+        let (status, place) = node(asked).ask("GET", &format!("{path}{query}"), last, "", "");
+        assert_eq!((status, &place["status"]), (200, &json!("queued")), "{place}");
+        let now = place["position"].as_u64().expect("a position");
+        assert!(now <= position, "{now} after {position}: {place}");
+        as_of = place["as_of"].as_str().expect("a node says what its answers are of").to_owned();
+        (asked, position) = (asked + 1, now);
+        now
+    };
+    for (number, visitor) in visitors[1..11].iter().enumerate() {
+        let (left, answer) = node(number / 2).ask("DELETE", path, visitor, "", "");
+        assert_eq!(left, 200, "{answer}");
+        for _ in 0..8 {
+            look();
+        }
+    }
+    until("the head of the line", || (look() == 1).then_some(()));
+    until("a sign of life", || {
+        look();
+        let feed = node(0).organise("GET", "/feed?limit=1000&event=e", &Value::Null);
+        feed.to_string().contains("place_seen").then_some(())
+    });
+
+    let (status, problem) = node(0).ask("GET", &format!("{path}?as_of=yesterday"), last, "", "");
+    assert_eq!(status, 400, "{problem}");
+    deployment.audit();
+}
+
 #[test]
 fn tokens_and_links_are_good_at_every_node_and_a_code_works_once_at_any() {
     let Some(deployment) = need(Deployment::start(2)) else { return };

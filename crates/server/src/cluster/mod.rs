@@ -102,6 +102,7 @@ impl RedisNode {
         let archive = Arc::new(PgArchive::new(ledger.clone(), node));
         let options = Options {
             sweep_ms: settings.sweep_ms,
+            copies: settings.copies,
             flags: flags.clone(),
             ..redis_options(settings, archive)?
         };

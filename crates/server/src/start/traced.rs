@@ -3,7 +3,7 @@
 use onrush_base::spans::TARGET;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, View};
-use onrush_store::{Answer, Engine, Failure, Feed, Figures, Pending, Seq};
+use onrush_store::{Answer, AsOf, Engine, Failure, Feed, Figures, Pending, Seq};
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::field::Empty;
@@ -22,6 +22,12 @@ impl Engine for Traced {
     fn query(&self, event: EventId, query: Query) -> Pending<View> {
         let span = span(query.name(), &event);
         let pending = span.in_scope(|| self.0.query(event, query));
+        watched(span, pending)
+    }
+
+    fn query_since(&self, event: EventId, query: Query, as_of: AsOf) -> Pending<View> {
+        let span = span(query.name(), &event);
+        let pending = span.in_scope(|| self.0.query_since(event, query, as_of));
         watched(span, pending)
     }
 

@@ -118,7 +118,7 @@ impl Executor {
     }
 
     fn answer<T>(&self, value: T) -> Result<T> {
-        Ok(Answer { at: self.at, value })
+        Ok(Answer { at: self.at, as_of: None, value })
     }
 
     fn query(&self, event: &EventId, query: &Query) -> Result<View> {

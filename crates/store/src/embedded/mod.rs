@@ -367,6 +367,6 @@ impl Engine for Embedded {
 
     fn figures(&self) -> Figures {
         let (decide, commit) = (self.shared.decide.counted(), self.shared.commit.counted());
-        Figures { decide, commit, unarchived: 0 }
+        Figures { decide, commit, unarchived: 0, copies: None }
     }
 }

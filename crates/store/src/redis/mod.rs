@@ -20,6 +20,9 @@ mod archiver;
 mod audit;
 mod bare;
 mod client;
+mod copier;
+mod copies;
+mod copy;
 mod counts;
 mod draw;
 mod feed;
@@ -71,13 +74,14 @@ pub use probe::Probe;
 pub use rows::SeatSpecs;
 pub use start::OpenError;
 
-use crate::engine::{Answer, Engine, Failure, Feed, Figures, Pending, Seq};
+use crate::engine::{Answer, AsOf, Engine, Failure, Feed, Figures, Pending, Seq};
 use client::{Client, ClientError, Servers};
 use feed::ArchiveFeed;
 use known::KnownEvent;
 use node::Node;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -183,7 +187,7 @@ async fn execute(
     let outcome = match command {
         Command::Tick => {
             let ticked = node.tick(event, 1).await?;
-            return Ok(Answer { at: ticked.at, value: Reply::Done });
+            return Ok(Answer { at: ticked.at, as_of: None, value: Reply::Done });
         }
         Command::ClosePrequeue => node.close_prequeue(event).await?,
         Command::OpenSale { seed, public_value } => {
@@ -242,14 +246,19 @@ async fn execute(
         node.unlist_event(event).await?;
         node.wakes().wake(event);
     }
-    reply.map(|value| Answer { at, value })
+    reply.map(|value| Answer { at, as_of: as_of(head), value })
+}
+
+fn as_of(head: Head) -> Option<AsOf> {
+    Some(AsOf { epoch: head.epoch, seq: head.seq })
 }
 
 async fn query(node: &Node, event: &EventId, query: &Query) -> Result<Answer<View>, Failure> {
+    node.copies.pass_on(query);
     match node.run(event, node.question(event, query)).await? {
-        Outcome::Ok { at, reply, more, head: _ } => {
+        Outcome::Ok { at, reply, more, head } => {
             let value = query::view(event, query, &reply, more).map_err(ClientError::Answered)?;
-            Ok(Answer { at, value })
+            Ok(Answer { at, as_of: as_of(head), value })
         }
         outcome @ (Outcome::No { .. }
         | Outcome::Lost
@@ -286,12 +295,26 @@ impl Engine for RedisEngine {
         Box::pin(async move { self::query(&node, &event, &query).await })
     }
 
+    fn query_since(&self, event: EventId, query: Query, as_of: AsOf) -> Pending<View> {
+        if let Some(answer) = self.node.copies.answer(&event, &query, as_of) {
+            return Box::pin(ready(Ok(answer)));
+        }
+        let node = Arc::clone(&self.node);
+        Box::pin(async move {
+            let answer = self::query(&node, &event, &query).await?;
+            if copy::waits(&answer.value) {
+                node.copy(&event);
+            }
+            Ok(answer)
+        })
+    }
+
     fn events(&self) -> Pending<Vec<EventId>> {
         let node = Arc::clone(&self.node);
         Box::pin(async move {
             let value = node.known_events().await?;
             let at = start::now(&node).await?;
-            Ok(Answer { at, value })
+            Ok(Answer { at, as_of: None, value })
         })
     }
 
@@ -318,6 +341,7 @@ impl Engine for RedisEngine {
             decide: self.node.decide.counted(),
             commit: self.node.commit.counted(),
             unarchived: self.node.known.all().iter().map(behind).sum(),
+            copies: Some(self.node.copies.figures()),
         }
     }
 }

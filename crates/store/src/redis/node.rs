@@ -3,6 +3,8 @@
 use super::archive::Archive;
 use super::archiver;
 use super::client::{Client, ClientError};
+use super::copier;
+use super::copies::Copies;
 use super::head::Head;
 use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
@@ -40,6 +42,8 @@ pub(super) struct Node {
     pub(super) flags: Arc<Flags>,
     /// How long somebody waits for the archive.
     pub(super) archive_timeout: Duration,
+    /// The copies of events that this node answers from.
+    pub(super) copies: Copies,
     /// How long new business waits for its answers.
     pub(super) waits: Waits,
     /// How long scripts of commands take, and waiting for the archive.
@@ -61,6 +65,7 @@ impl Node {
             known: Known::default(),
             flags: Arc::clone(&options.flags),
             archive_timeout: Duration::from_millis(u64::from(options.archive_timeout_ms)),
+            copies: Copies::new(options),
             waits: Waits::default(),
             decide: Durations::default(),
             commit: Durations::default(),
@@ -272,8 +277,19 @@ impl Node {
 
     /// Redis has lost decisions of this event: it is rebuilt.
     pub(super) fn lost(&self, known: &Arc<KnownEvent>) {
+        self.copies.give_up(&known.event);
         if let Some(me) = self.me.upgrade() {
             rebuild::start(&me, known);
+        }
+    }
+
+    /// Has a copy made of an event whose places are asked for, if there is none and may be.
+    pub(super) fn copy(&self, event: &EventId) {
+        if let Some(me) = self.me.upgrade()
+            && !self.is_stopping()
+            && let Some(copy) = self.copies.begin(event, Instant::now())
+        {
+            self.spawn(copier::run(me, copy));
         }
     }
 
@@ -321,6 +337,7 @@ impl Node {
         self.client.command(&command).await?;
         self.unlist_event(event).await?;
         self.known.let_go(event);
+        self.copies.give_up(event);
         Ok(())
     }
 

@@ -29,6 +29,13 @@ pub struct Options {
     pub sweep_ms: u32,
     /// What is switched how, at run time.
     pub flags: Arc<Flags>,
+    /// Events that this node keeps a copy of at most, for questions where somebody stands; 0 asks
+    /// Redis each time.
+    pub copies: usize,
+    /// Records in all copies together at most: see [`onrush_core::Event::records`].
+    pub copied_records: usize,
+    /// How old an answer from a copy may be.
+    pub copy_age_ms: u32,
     /// Whether this node decides what is due. Tests that set the clock do so themselves.
     pub ticks: bool,
 }
@@ -48,6 +55,9 @@ impl Options {
             archive_timeout_ms: 5_000,
             sweep_ms: 1_000,
             flags: Arc::default(),
+            copies: 64,
+            copied_records: 5_000_000,
+            copy_age_ms: 1_000,
             ticks: true,
         }
     }

@@ -134,6 +134,7 @@ scripts! {
     QUERY_BOOKINGS = "query/bookings";
     QUERY_CLAIM = "query/claim";
     QUERY_BANS = "query/bans";
+    QUERY_SINCE = "query/since";
 }
 
 impl Script {

@@ -8,6 +8,7 @@ use super::wire::read_json;
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::Time;
 use onrush_core::ids::EventId;
+use redis::Value;
 
 /// A decision in the stream.
 pub(super) struct Streamed {
@@ -35,9 +36,20 @@ pub(super) async fn read(
     let mut command = redis::cmd("XRANGE");
     command.arg(known.keys.feed()).arg(format!("{}-0", from.0)).arg("+");
     let answer = client.command(command.arg("COUNT").arg(limit)).await?;
-    let page: Vec<(String, Vec<String>)> = redis::from_redis_value(answer)
-        .map_err(|error| ClientError::Answered(error.to_string()))?;
-    Ok(page.iter().map(|(id, fields)| streamed(&known.event, id, fields)).collect())
+    page(&known.event, answer).map_err(ClientError::Answered)
+}
+
+/// Decisions as Redis answers them; each that cannot be read as a sentence.
+///
+/// # Errors
+/// The same of the whole.
+pub(super) fn page(
+    event: &EventId,
+    answer: Value,
+) -> Result<Vec<Result<Streamed, String>>, String> {
+    let page: Vec<(String, Vec<String>)> =
+        redis::from_redis_value(answer).map_err(|error| error.to_string())?;
+    Ok(page.iter().map(|(id, fields)| streamed(event, id, fields)).collect())
 }
 
 fn streamed(event: &EventId, id: &str, fields: &[String]) -> Result<Streamed, String> {

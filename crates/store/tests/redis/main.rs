@@ -4,6 +4,7 @@ mod archived;
 mod archiving;
 mod audit;
 mod cluster;
+mod copies;
 mod counts;
 mod encrypted;
 mod failover;

@@ -40,7 +40,7 @@ pub(crate) fn settings(room: RoomSettings) -> Settings {
 /// A Redis server, and the archive of all nodes on it.
 pub(crate) struct World {
     pub(crate) redis: Redis,
-    archive: MemoryArchive,
+    pub(crate) archive: MemoryArchive,
 }
 
 impl World {
@@ -53,24 +53,30 @@ impl World {
 
     /// A node that does only what it is asked to: ticks come from the test.
     pub(crate) async fn node(&self) -> Node {
-        self.open(false).await
+        self.open(false, |_| {}).await
+    }
+
+    /// The same with other options.
+    pub(crate) async fn node_with(&self, set: impl FnOnce(&mut Options)) -> Node {
+        self.open(false, set).await
     }
 
     /// A node as it is run in earnest.
     pub(crate) async fn busy_node(&self) -> Node {
-        self.open(true).await
+        self.open(true, |_| {}).await
     }
 
-    async fn open(&self, ticks: bool) -> Node {
+    async fn open(&self, ticks: bool, set: impl FnOnce(&mut Options)) -> Node {
         let archive = Arc::new(self.archive.other_node());
         let flags = Arc::new(Flags::default());
-        let options = Options {
+        let mut options = Options {
             ticks,
             sweep_ms: 100,
             timeout_ms: 10_000,
             flags: Arc::clone(&flags),
             ..Options::new(vec![self.redis.url()], false, archive)
         };
+        set(&mut options);
         Node { engine: RedisEngine::open(options).await.expect("Redis can be used"), flags }
     }
 

@@ -3,6 +3,7 @@ import { NoAnswer, ask, path, Refused } from "../../api/client";
 import { askAsVisitor } from "../../api/visitor";
 import type { Bookings, Event, Phase, Place, SeatMap, SeatStatus, SeatStatuses } from "../../api/schema";
 import { clock } from "../clock";
+import { asOf, forgetAsOf, noteAsOf } from "./as-of";
 import type { LiveMessage } from "./message";
 import { messageOf, type OfPlace } from "./remembered";
 
@@ -52,6 +53,7 @@ export class Poller {
   start(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
+    forgetAsOf(this.#event);
     this.#phase = undefined;
     this.#seats = undefined;
     this.#bookings.clear();
@@ -68,7 +70,11 @@ export class Poller {
   /** The visitor's place, as a stream would tell it at its start. */
   async askPlace(): Promise<OfPlace> {
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    return messageOf(await askAsVisitor<Place>(path`/events/${this.#event}/queue`, { signal }));
+    // Beside a stream, whose messages do not say what they are of, the present is asked for.
+    const query = { as_of: this.#isRunning ? asOf(this.#event) : undefined };
+    const place = await askAsVisitor<Place>(path`/events/${this.#event}/queue`, { query, signal });
+    noteAsOf(this.#event, place);
+    return messageOf(place);
   }
 
   async #ask(run: number): Promise<void> {

@@ -1,6 +1,6 @@
 //! A visitor's place: looked at, arrived with, left.
 
-use super::shapes::{Left, WhichPlace};
+use super::shapes::{Left, WhichLook, WhichPlace};
 use crate::http::body::{Nothing, OptionalBody, json};
 use crate::http::caller::{Event, Ids, Strict, Visitor};
 use crate::http::openapi::{ReadProblems, WriteProblems};
@@ -17,7 +17,7 @@ use onrush_core::ids::{EventId, PlaceId, UserId};
 use onrush_core::question::PlaceOf;
 use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::{Command, Refusal};
-use onrush_store::Ask;
+use onrush_store::{Ask, Failure};
 use std::sync::Arc;
 
 /// A place as its owner sees it, with a pass if they are active.
@@ -43,9 +43,11 @@ pub(in crate::http) async fn find_place(
 }
 
 /// Where the visitor stands. A sign of life, but not an arrival.
+///
+/// Who passes `as_of` back sees no position rise because another node of a cluster lags behind.
 #[utoipa::path(
     get, path = "/api/v1/events/{event}/queue", tag = "queue",
-    params(("event" = EventIdText, Path), WhichPlace),
+    params(("event" = EventIdText, Path), WhichLook),
     responses((status = 200, description = "The place", body = PlaceBody), ReadProblems),
     security(("visitor" = []))
 )]
@@ -54,15 +56,16 @@ pub async fn position(
     State(signers): State<Arc<Signers>>,
     Event(event): Event,
     Visitor(user): Visitor,
-    Strict(which): Strict<WhichPlace>,
+    Strict(WhichLook { place, as_of }): Strict<WhichLook>,
 ) -> Result<Response, Problem> {
     count(&sale.metrics.positions);
-    let view = match find_place(&sale, &event, &user, which.place).await {
-        Ok(view) => view,
-        Err(problem) if problem.code() == Refusal::PlaceNotFound.code() => {
+    let question = PlaceOf { user: user.clone(), place };
+    let (view, as_of) = match sale.engine.ask_since(event.clone(), question, as_of).await {
+        Ok(answer) => (answer.value, answer.as_of),
+        Err(Failure::Refused(Refusal::PlaceNotFound)) => {
             return Ok(json(StatusCode::OK, &PlaceBody::NotFound));
         }
-        Err(problem) => return Err(problem),
+        Err(failure) => return Err(failure.into()),
     };
     if matches!(view.state, PlaceState::Queued { see_due: true, .. }) {
         let command = Command::See { place: view.place, user: user.clone() };
@@ -71,7 +74,7 @@ pub async fn position(
             tracing::debug!(%failure, %event, "a sign of life was not written down");
         }
     }
-    Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view)))
+    Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view).told(as_of)))
 }
 
 /// The admitted visitor shows up.

@@ -16,7 +16,7 @@ use onrush_saga::{Counts, Sagas};
 use onrush_serve::pressure::PressureFigures;
 use onrush_serve::{CertificateView, Traffic};
 use onrush_store::embedded::ClockReport;
-use onrush_store::{Ask, Engine, Figures};
+use onrush_store::{Ask, CopyFigures, Engine, Figures};
 use prometheus_client::registry::Unit;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -152,18 +152,33 @@ fn http(sheet: &mut Sheet, groups: &Groups, traffic: &Traffic) {
 }
 
 fn engine(sheet: &mut Sheet, groups: &Groups) {
-    let Figures { decide, commit, unarchived } = groups.sale.engine.figures();
+    let Figures { decide, commit, unarchived, copies: held } = groups.sale.engine.figures();
     let help = "How long decisions took: a turn of many, or a script each on Redis";
     sheet.histogram("decide", help, alone(decide));
     let help = "How long decisions took to be durable: a commit, or the archive's answer";
     sheet.histogram("commit", help, alone(commit));
     let help = "Decisions that this node knows of and the archive has not";
     sheet.gauge("unarchived_decisions", help, alone(unarchived));
+    copies(sheet, held);
     let committed = groups.sale.engine.committed().0;
     sheet.gauge("committed_seq", "The number of the last committed decision", alone(committed));
     let free = groups.once.space.as_ref().map(|space| space.free_bytes() as f64);
     let help = "Free space of the disk with journal and ledger";
     sheet.gauge_in(Unit::Bytes, "disk_free", help, free.map_or(vec![], alone));
+}
+
+/// What a node of a cluster answers by itself.
+fn copies(sheet: &mut Sheet, figures: Option<CopyFigures>) {
+    let (mut held, mut records, mut answers) = (vec![], vec![], vec![]);
+    if let Some(of) = figures {
+        (held, records) = (alone(of.held), alone(of.records));
+        let from = [("copy", of.answered), ("redis", of.passed_on)];
+        answers = from.map(|(from, count)| (one("from", from), count)).into();
+    }
+    sheet.gauge("event_copies", "Copies of events that this node answers positions from", held);
+    sheet.gauge("event_copy_records", "Records in these copies", records);
+    let help = "Looks at places by who answered: this node's copy, or Redis";
+    sheet.counter("place_answers", help, answers);
 }
 
 /// What the ledger answers, unless it takes so long that whoever looks would give up.
@@ -302,7 +317,7 @@ mod tests {
     }
 
     fn told<T: Send + 'static>(value: Result<T, Failure>) -> Pending<T> {
-        Box::pin(ready(value.map(|value| Answer { at: Time(1), value })))
+        Box::pin(ready(value.map(|value| Answer { at: Time(1), as_of: None, value })))
     }
 
     impl Engine for Patchy {

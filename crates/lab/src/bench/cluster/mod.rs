@@ -1,6 +1,7 @@
-//! `onrush bench redis|postgres|peers`: the engines that many nodes share, on throw-away servers.
+//! `onrush bench redis|postgres|nodes|peers`: the engines that many nodes share, on throw-away servers.
 
 mod archive;
+mod nodes;
 mod peers;
 mod plain;
 mod postgres;
@@ -53,4 +54,9 @@ pub(super) fn postgres(args: &ClusterArgs, results: &mut Results) -> Result<(), 
 pub(super) fn peers(args: &ClusterArgs, results: &mut Results) -> Result<(), String> {
     peers::run(&args.common, results)?;
     Ok(())
+}
+
+/// Runs `bench nodes`.
+pub(super) fn nodes(args: &ClusterArgs, results: &mut Results) -> Result<(), String> {
+    nodes::run(&args.common, results)
 }

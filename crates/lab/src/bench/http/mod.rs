@@ -4,7 +4,7 @@
 //! connections for all.
 
 pub(super) mod closed_loop;
-mod rates;
+pub(super) mod rates;
 
 mod streams;
 

@@ -16,7 +16,7 @@ const BUYERS: u64 = 8_192;
 /// Visitors that wait while positions are asked for.
 const WAITING: u64 = 100_000;
 /// Connections that set things up.
-const SET_UP_CONNECTIONS: u64 = 128;
+pub(crate) const SET_UP_CONNECTIONS: u64 = 128;
 const HOLD: &str = "{\"pools\":{\"ga\":1}}";
 
 #[derive(Deserialize)]
@@ -147,7 +147,7 @@ pub(super) async fn positions(
 }
 
 /// Makes visitors, does something with each one's token, and says all tokens.
-async fn visitors(
+pub(crate) async fn visitors(
     pool: &Pool,
     total: u64,
     what: &str,
@@ -181,7 +181,7 @@ async fn visitors(
 }
 
 /// Spreads visitors over connections. Each one's keys count up from a number of their own.
-fn spread(
+pub(crate) fn spread(
     connections: usize,
     tokens: &[String],
     request: impl Fn(&String) -> Request,
