@@ -284,8 +284,8 @@ mod tests {
         let gap = FeedEntry { seq: Seq(6), ..line().remove(3) };
         refuses(&of, of.apply(&[gap], head(6), fresh(now)));
         let of = copy(now);
-        let twice = FeedEntry { seq: Seq(5), ..line().remove(3) };
-        let broken = of.apply(&[twice], head(5), fresh(now));
+        let created_twice = FeedEntry { seq: Seq(5), ..line().remove(0) };
+        let broken = of.apply(&[created_twice], head(5), fresh(now));
         assert!(matches!(broken, Err(Unfit::Broken(_))), "{broken:?}");
         assert_eq!(of.answer(&place_of(0), as_of(4), now), None);
     }
