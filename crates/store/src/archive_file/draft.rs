@@ -1,6 +1,6 @@
 //! A file from its first line until it has its name: written, synced, read back, compared.
 
-use super::{End, FORMAT, FileReader, Header, Kept, Origin, Trailer};
+use super::{End, FORMAT, FileReader, Header, Kept, Origin, Trailer, check};
 use crate::engine::Seq;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -8,19 +8,54 @@ use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::settings::Digest;
 use sha2::{Digest as _, Sha256};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// A file that is being written, under another name than its own. Errors are sentences about it.
+/// A file that is being written, under another name than its own, and locked until it has that name
+/// or is given up: what is buffered when a run is broken off reaches no other run's file. Errors are
+/// sentences about it.
 pub struct Draft {
     out: GzEncoder<BufWriter<File>>,
     hash: Sha256,
     decisions: u64,
+    place: Place,
+}
+
+/// Where a file is to be, and what of.
+struct Place {
     target: PathBuf,
     origin: Origin,
     event: EventId,
+    /// How many directories above it may have new entries.
+    new_dirs: usize,
+}
+
+impl Place {
+    /// Whether there is a file already that says what this one would.
+    ///
+    /// # Errors
+    /// If there is one that says anything else: it is somebody's, or another history of the event.
+    fn has(&self, kept: &Kept) -> Result<bool, String> {
+        let Self { target, origin, event, .. } = self;
+        if !target.exists() {
+            return Ok(false);
+        }
+        let in_the_way = |why: String| format!("{why}; move it away, then try again");
+        let mut there = FileReader::open(target).map_err(in_the_way)?;
+        there.check_header(origin, event).map_err(in_the_way)?;
+        if check(target, origin, event, kept).is_ok() {
+            return Ok(true);
+        }
+        // One that is damaged is no history, and may be replaced.
+        while let Ok(line) = there.next_line() {
+            if line.is_none() {
+                return Err(in_the_way("it is whole, and another history of the event".into()));
+            }
+        }
+        Ok(false)
+    }
 }
 
 impl Draft {
@@ -36,29 +71,30 @@ impl Draft {
         event: &EventId,
         archived_at: Time,
     ) -> Result<Self, String> {
+        let io = |error: io::Error| format!("{}: {error}", draft_of(target).display());
+        let dir = target.parent().unwrap_or(Path::new(""));
+        let is_new = |dir: &&Path| *dir != Path::new("") && !dir.exists();
+        let new_dirs = dir.ancestors().take_while(is_new).count();
+        onrush_sqlite::make_dir(dir).map_err(io)?;
+        let file = locked(&draft_of(target))?;
+        // Looked at under the lock: until then another run may have given a file this name.
         if target.exists() {
             let own = FileReader::open(target).and_then(|file| file.check_header(origin, event));
             own.map_err(|why| format!("{why}; move it away, then try again"))?;
         }
-        let io = |error: io::Error| format!("{}: {error}", draft_of(target).display());
-        if let Some(dir) = target.parent() {
-            onrush_sqlite::make_dir(dir).map_err(io)?;
-        }
-        let mut options = File::options();
-        let options = options.write(true).create(true).truncate(true).mode(0o600);
-        let file = options.open(draft_of(target)).map_err(io)?;
         let out = GzEncoder::new(BufWriter::with_capacity(1 << 16, file), Compression::default());
         let (target, origin, event) = (target.to_owned(), origin.clone(), event.clone());
         let journal = origin.identity.clone();
         let header = Header { onrush_archive: FORMAT, journal, event: event.clone(), archived_at };
         let header = serde_json::to_string(&header).map_err(|error| error.to_string())?;
-        let mut draft = Self { out, hash: Sha256::new(), decisions: 0, target, origin, event };
+        let place = Place { target, origin, event, new_dirs };
+        let mut draft = Self { out, hash: Sha256::new(), decisions: 0, place };
         draft.write(&format!("{header}\n"))?;
         Ok(draft)
     }
 
     fn io(&self, error: &io::Error) -> String {
-        format!("{}: {error}", draft_of(&self.target).display())
+        format!("{}: {error}", draft_of(&self.place.target).display())
     }
 
     fn write(&mut self, line: &str) -> Result<(), String> {
@@ -80,7 +116,7 @@ impl Draft {
     /// # Errors
     /// What the system says.
     pub fn end(self) -> Result<Drafted, String> {
-        let Self { mut out, hash, decisions, target, origin, event } = self;
+        let Self { mut out, hash, decisions, place } = self;
         let sha256 = Digest(hash.finalize().into());
         let trailer = Trailer { end: End { decisions, sha256 } };
         let trailer = serde_json::to_string(&trailer).map_err(|error| error.to_string())?;
@@ -90,9 +126,10 @@ impl Draft {
             out.get_mut().flush()?;
             out.get_ref().get_ref().try_clone()
         };
-        let synced = end().and_then(|file| file.sync_all());
-        synced.map_err(|error| format!("{}: {error}", draft_of(&target).display()))?;
-        Ok(Drafted { decisions, sha256, target, origin, event })
+        let synced = end().and_then(|file| file.sync_all().map(|()| file));
+        let locked =
+            synced.map_err(|error| format!("{}: {error}", draft_of(&place.target).display()))?;
+        Ok(Drafted { decisions, sha256, place, _locked: locked })
     }
 }
 
@@ -100,9 +137,9 @@ impl Draft {
 pub struct Drafted {
     decisions: u64,
     sha256: Digest,
-    target: PathBuf,
-    origin: Origin,
-    event: EventId,
+    place: Place,
+    // The lock is the file's as long as it is open.
+    _locked: File,
 }
 
 impl Drafted {
@@ -111,8 +148,8 @@ impl Drafted {
     /// # Errors
     /// Why it is not what was written.
     pub fn read_back(self) -> Result<ReadBack, String> {
-        let file = FileReader::open(&draft_of(&self.target))?;
-        file.check_header(&self.origin, &self.event)?;
+        let file = FileReader::open(&draft_of(&self.place.target))?;
+        file.check_header(&self.place.origin, &self.place.event)?;
         Ok(ReadBack { file, drafted: self })
     }
 }
@@ -136,32 +173,141 @@ impl ReadBack {
     }
 
     /// Gives the file its name, durably, if all of it was compared: what is to be remembered of it,
-    /// and how many bytes it has.
+    /// and how many bytes it has. One that says the same, left by a run that was broken off, stays.
     ///
     /// # Errors
-    /// If it has more than was written. What the system says.
+    /// If it has more than was written. If there is a file of that name with another history. What the
+    /// system says.
     pub fn publish(mut self, first: Seq, last: Seq) -> Result<(Kept, u64), String> {
         if self.file.next_line()?.is_some() {
             return Err("read back, it has more than was written".into());
         }
-        let Drafted { decisions, sha256, target, .. } = self.drafted;
+        let Drafted { decisions, sha256, place, _locked } = self.drafted;
+        let kept = Kept { decisions, first, last, sha256 };
+        let is_there = place.has(&kept)?;
+        let Place { target, new_dirs, .. } = place;
         let publish = || -> io::Result<u64> {
             let draft = draft_of(&target);
-            let bytes = fs::metadata(&draft)?.len();
-            fs::rename(&draft, &target)?;
-            // The directory may be new in its own.
-            for dir in target.ancestors().skip(1).take(2) {
+            if is_there {
+                fs::remove_file(&draft)?;
+            } else {
+                fs::rename(&draft, &target)?;
+            }
+            // The directory may be new in its own, and that in another.
+            for dir in target.ancestors().skip(1).take(1 + new_dirs.max(1)) {
                 let is_here = dir == Path::new("");
                 File::open(if is_here { Path::new(".") } else { dir })?.sync_all()?;
             }
-            Ok(bytes)
+            Ok(fs::metadata(&target)?.len())
         };
         let bytes = publish().map_err(|error| error.to_string())?;
-        Ok((Kept { decisions, first, last, sha256 }, bytes))
+        Ok((kept, bytes))
     }
+}
+
+/// An empty file for its owner alone, which no other run writes to meanwhile. What was left of an
+/// attempt that was broken off is taken over.
+fn locked(draft: &Path) -> Result<File, String> {
+    let sentence = |why: &dyn std::fmt::Display| format!("{}: {why}", draft.display());
+    let io = |error: io::Error| sentence(&error);
+    let mut options = File::options();
+    let options = options.write(true).create(true).truncate(false).mode(0o600);
+    let file = options.open(draft).map_err(io)?;
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => {
+            sentence(&"another run is writing it; let that end, then try again")
+        }
+        TryLockError::Error(error) => io(error),
+    })?;
+    // Another run may have given it its name before it let the lock go.
+    let (ours, there) = (file.metadata().map_err(io)?, fs::metadata(draft));
+    if !there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+        return Err(sentence(&"another run has just ended it; try again"));
+    }
+    file.set_permissions(Permissions::from_mode(0o600)).map_err(io)?;
+    file.set_len(0).map_err(io)?;
+    Ok(file)
 }
 
 /// The file as long as it was not read back.
 fn draft_of(target: &Path) -> PathBuf {
     target.with_extension("gz.new")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENT: &str = "gala";
+
+    fn origin() -> Origin {
+        Origin { noun: "archive", identity: "ours".into() }
+    }
+
+    fn begin(target: &Path) -> Result<Draft, String> {
+        Draft::begin(target, &origin(), &EVENT.parse().expect("an id"), Time(7))
+    }
+
+    /// Writes these lines, and gives the file its name.
+    fn written(target: &Path, lines: &[&str]) -> Result<Kept, String> {
+        let mut draft = begin(target)?;
+        for line in lines {
+            draft.decision(line)?;
+        }
+        let mut back = draft.end()?.read_back()?;
+        for (line, seq) in lines.iter().zip(1..) {
+            back.compare(Seq(seq), line)?;
+        }
+        back.publish(Seq(1), Seq(2)).map(|(kept, _)| kept)
+    }
+
+    fn is_whole(target: &Path, kept: &Kept) {
+        check(target, &origin(), &EVENT.parse().expect("an id"), kept).expect("whole");
+    }
+
+    const LINES: [&str; 2] = ["{\"seq\":1}\n", "{\"seq\":2}\n"];
+
+    #[test]
+    fn run_that_stalls_keeps_others_off_and_harms_no_file_when_it_ends() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let target = dir.path().join("new/er/gala.jsonl.gz");
+        let mut stalled = begin(&target).expect("begun");
+        stalled.decision(LINES[0]).expect("written");
+        let refused = written(&target, &LINES).expect_err("it is being written");
+        assert!(refused.contains("another run is writing it"), "{refused}");
+        drop(stalled);
+        let kept = written(&target, &LINES).expect("the other run has ended");
+        is_whole(&target, &kept);
+        assert_eq!(fs::read_dir(target.parent().expect("a directory")).expect("it").count(), 1);
+    }
+
+    #[test]
+    fn draft_of_a_run_that_was_broken_off_is_taken_over_for_its_owner_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let target = dir.path().join("gala.jsonl.gz");
+        fs::write(draft_of(&target), "half of something").expect("written");
+        fs::set_permissions(draft_of(&target), Permissions::from_mode(0o644)).expect("set");
+        let kept = written(&target, &LINES).expect("written anew");
+        is_whole(&target, &kept);
+        assert_eq!(fs::metadata(&target).expect("it").mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn file_with_another_history_of_the_event_is_not_replaced() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let target = dir.path().join("gala.jsonl.gz");
+        let kept = written(&target, &LINES).expect("written");
+        let before = fs::read(&target).expect("it");
+        let refused = written(&target, &["{\"seq\":3}\n"]).expect_err("another history");
+        assert!(refused.contains("another history"), "{refused}");
+        assert_eq!(fs::read(&target).expect("it"), before);
+        // The same again, as after a crash before the rows went.
+        assert_eq!(written(&target, &LINES), Ok(kept.clone()));
+        is_whole(&target, &kept);
+        assert!(!draft_of(&target).exists());
+        // What is cut off is no history.
+        fs::write(&target, &before[..before.len() - 12]).expect("cut off");
+        assert_eq!(written(&target, &LINES), Ok(kept.clone()));
+        is_whole(&target, &kept);
+    }
 }
