@@ -66,7 +66,12 @@ impl Hub {
         };
         let asked: Vec<_> = conns.into_iter().map(ask).collect();
         for (conn, answer) in asked {
-            let place = match answer.await {
+            let answer = answer.await;
+            // What the feed told meanwhile is newer than this answer, and has the visitor looked at again.
+            if conn.seen_moves.load(Ordering::Relaxed) == u64::MAX {
+                continue;
+            }
+            let place = match answer {
                 Ok(answer) => {
                     self.give_sign_of_life(&conn, &answer.value);
                     conn.set_as_of(answer.as_of);

@@ -32,6 +32,8 @@ struct State {
     at: Time,
     /// Until when it may answer; `None` while it is not known to be all there is.
     good_until: Option<Instant>,
+    /// How old its answers may be.
+    age: Duration,
 }
 
 /// When a copy was all there was: looked for from then on here, and found at that time of Redis.
@@ -60,6 +62,7 @@ impl EventCopy {
             head: Head::default(),
             at: Time(0),
             good_until: None,
+            age: Duration::ZERO,
         };
         Self {
             event,
@@ -155,7 +158,7 @@ impl EventCopy {
 impl State {
     fn good(&mut self, fresh: Option<Fresh>) {
         if let Some(Fresh { asked, at, age }) = fresh {
-            self.at = at;
+            (self.at, self.age) = (at, age);
             self.good_until = Some(asked + age);
         }
     }
@@ -265,6 +268,32 @@ mod tests {
         assert_eq!(copy.answer(&place_of(2), as_of(4), now), None, "nobody has that place");
         assert_eq!(copy.answer(&EventNow.into(), as_of(4), now), None);
         assert!(copy.was_asked() && !copy.was_asked());
+    }
+
+    /// Of a user with two places, the second would be told of once the first has lapsed.
+    #[test]
+    fn place_that_lapses_before_its_answer_is_too_old_is_not_told_of() {
+        let now = Instant::now();
+        let copy = copy(now);
+        let at = Time(1_000);
+        let mut decided = Event::new(copy.event.clone());
+        replay_page(&mut decided, &line()).expect("it fits");
+        let opened = Command::OpenSale { seed: None, public_value: None };
+        let changes = decided.decide(at, &opened).expect("accepted").changes.to_vec();
+        changes.iter().for_each(|change| decided.evolve(at, change));
+        let view = decided.ask(at, PlaceOf { user: user(1), place: None }).expect("a place");
+        let PlaceState::Queued { lapses_at: Some(lapses_at), .. } = view.state else {
+            panic!("{view:?}")
+        };
+        let event = copy.event.clone();
+        let entry = FeedEntry { seq: Seq(5), at, event, changes };
+        let look = |at: Time| Fresh { asked: now, at, age: AGE };
+        let age_ms = 1_000;
+        let before = look(lapses_at.plus_ms(-age_ms - 1));
+        copy.apply(&[entry], head(5), Some(before)).expect("it goes on");
+        assert!(copy.answer(&place_of(1), as_of(5), now).is_some());
+        copy.is_all(head(5), look(lapses_at.plus_ms(-age_ms))).expect("Redis is as far");
+        assert_eq!(copy.answer(&place_of(1), as_of(5), now), None);
     }
 
     #[test]

@@ -243,6 +243,9 @@ async fn node_that_cannot_reach_redis_soon_tells_no_position_any_more() {
     let cut_off =
         world.node_with(|options| (options.copy_age_ms, options.timeout_ms) = (SOON_MS, 200)).await;
     from_copy(&cut_off, &user(3), LONG_AGO).await;
+    // Asked now and waited for later, as for many streams at once: an answer does not lie about meanwhile.
+    let question = PlaceOf { user: user(3), place: None };
+    let waited_for_later = cut_off.engine.ask_since(event(), question, Some(LONG_AGO));
     world.redis.pause();
     until("the end of what it knew", || async {
         look(&cut_off, &user(3), LONG_AGO).await == Err(Failure::Unreachable)
@@ -250,6 +253,7 @@ async fn node_that_cannot_reach_redis_soon_tells_no_position_any_more() {
     .await;
     let (answer, is_here) = look_here(&cut_off, &user(3), LONG_AGO).await;
     assert_eq!((answer, is_here), (Err(Failure::Unreachable), false));
+    assert_eq!(waited_for_later.await, Err(Failure::Unreachable));
     world.redis.resume();
     from_copy(&cut_off, &user(3), LONG_AGO).await;
 }

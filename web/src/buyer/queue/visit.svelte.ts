@@ -4,7 +4,7 @@ import { persistAsVisitor } from "../../api/visitor";
 import type { Admission, Event, Left, Phase, Place } from "../../api/schema";
 import { clock } from "../../lib/clock";
 import { follow, type Connection } from "../../lib/live";
-import { noteAsOf } from "../../lib/live/as-of";
+import { forgetAsOf } from "../../lib/live/as-of";
 import type { LiveMessage } from "../../lib/live/message";
 import { endOf, messageOf, type OfPlace } from "../../lib/live/remembered";
 import { type Ended, type PlaceRecord, readRecord, writeRecord } from "./record";
@@ -189,7 +189,7 @@ export class QueueVisit {
   }
 
   #note(place: Place, isFresh = false): void {
-    noteAsOf(this.event, place);
+    forgetAsOf(this.event);
     this.#placeIs(messageOf(place), isFresh);
     if (place.status === "queued" && this.standing.is === "waiting") this.keptUntil = place.lapses_at;
   }

@@ -3,7 +3,7 @@ import { NoAnswer, ask, path, Refused } from "../../api/client";
 import { askAsVisitor } from "../../api/visitor";
 import type { Bookings, Event, Phase, Place, SeatMap, SeatStatus, SeatStatuses } from "../../api/schema";
 import { clock } from "../clock";
-import { asOf, forgetAsOf, noteAsOf } from "./as-of";
+import { asking, forgetAsOf, noteAsOf } from "./as-of";
 import type { LiveMessage } from "./message";
 import { messageOf, type OfPlace } from "./remembered";
 
@@ -69,21 +69,28 @@ export class Poller {
 
   /** The visitor's place, as a stream would tell it at its start. */
   async askPlace(): Promise<OfPlace> {
+    return (await this.#look()).message;
+  }
+
+  async #look(): Promise<{ message: OfPlace; isLast: boolean }> {
     const signal = AbortSignal.timeout(PATIENCE_MS);
+    const { asOf, count } = asking(this.#event);
     // Beside a stream, whose messages do not say what they are of, the present is asked for.
-    const query = { as_of: this.#isRunning ? asOf(this.#event) : undefined };
+    const query = { as_of: this.#isRunning ? asOf : undefined };
     const place = await askAsVisitor<Place>(path`/events/${this.#event}/queue`, { query, signal });
-    noteAsOf(this.#event, place);
-    return messageOf(place);
+    const isLast = noteAsOf(this.#event, place, count);
+    return { message: messageOf(place), isLast };
   }
 
   async #ask(run: number): Promise<void> {
     let pauseMs = FAR_MS;
     try {
-      const place = await this.askPlace();
+      let { message: place, isLast } = await this.#look();
+      // It was overtaken by another answer: what that told is not taken back by an older one.
+      if (!isLast && run === this.#run) ({ message: place, isLast } = await this.#look());
       if (run !== this.#run) return;
       this.#listener.answered();
-      this.#listener.message(place);
+      if (isLast) this.#listener.message(place);
       await this.#askPhase(run);
       const mayHold = place.type === "your_turn" || this.#isRoomless;
       if (mayHold && !this.#wish.isPlaceOnly) {
