@@ -169,7 +169,20 @@ impl State {
             return None;
         }
         let view = self.event.query(self.at, query).ok()?;
-        waits(&view).then_some(Answer { at: self.at, as_of: Some(ours), value: view })
+        let tells = waits(&view) && !self.may_have_lapsed(&view);
+        tells.then_some(Answer { at: self.at, as_of: Some(ours), value: view })
+    }
+
+    /// Whether the place may have lapsed since: time passes without a decision, so no `as_of` tells.
+    fn may_have_lapsed(&self, view: &View) -> bool {
+        let age_ms = i64::try_from(self.age.as_millis()).unwrap_or(i64::MAX);
+        let lapses_at = match view {
+            View::Place(PlaceView { state: PlaceState::Queued { lapses_at, .. }, .. }) => {
+                *lapses_at
+            }
+            _ => None,
+        };
+        lapses_at.is_some_and(|lapses_at| lapses_at <= self.at.plus_ms(age_ms))
     }
 }
 
