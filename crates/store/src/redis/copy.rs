@@ -176,11 +176,12 @@ impl State {
     /// Whether the place may have lapsed since: time passes without a decision, so no `as_of` tells.
     fn may_have_lapsed(&self, view: &View) -> bool {
         let age_ms = i64::try_from(self.age.as_millis()).unwrap_or(i64::MAX);
-        let lapses_at = match view {
-            View::Place(PlaceView { state: PlaceState::Queued { lapses_at, .. }, .. }) => {
-                *lapses_at
-            }
-            _ => None,
+        let lapses_at = if let View::Place(PlaceView { state, .. }) = view
+            && let PlaceState::Queued { lapses_at, .. } = state
+        {
+            *lapses_at
+        } else {
+            None
         };
         lapses_at.is_some_and(|lapses_at| lapses_at <= self.at.plus_ms(age_ms))
     }
