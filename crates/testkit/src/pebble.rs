@@ -73,8 +73,10 @@ impl Pebble {
             let door = Door::open().map_err(|error| NotStarted::failed("a port", error))?;
             let ports = [port, management_port, door.port];
             configure(folder.path(), ports, &authority, options)?;
-            let started = spawn_names(&resolver, folder.path(), names_port)
-                .and_then(|names| Ok((names, spawn(&program, folder.path(), port, names_port)?)));
+            let started = spawn_names(&resolver, folder.path(), names_port).and_then(|names| {
+                let ports = [port, management_port];
+                Ok((names, spawn(&program, folder.path(), ports, names_port)?))
+            });
             match started {
                 Ok((names, server)) => {
                     return Ok(Self {
@@ -157,7 +159,8 @@ impl Pebble {
     /// If it does not start.
     pub fn restart(&mut self) -> Result<(), NotStarted> {
         self.stop();
-        self.server = spawn(&self.program, self.folder.path(), self.port, self.names_port)?;
+        let ports = [self.port, self.management_port];
+        self.server = spawn(&self.program, self.folder.path(), ports, self.names_port)?;
         Ok(())
     }
 }
@@ -189,7 +192,13 @@ fn configure(
         .map_err(|error| NotStarted::failed("Pebble's settings", error))
 }
 
-fn spawn(program: &Path, folder: &Path, port: u16, names_port: u16) -> Result<Server, NotStarted> {
+/// The authority, once it listens at all of `ports`: it opens them one after the other, in any order.
+fn spawn(
+    program: &Path,
+    folder: &Path,
+    ports: [u16; 2],
+    names_port: u16,
+) -> Result<Server, NotStarted> {
     let mut command = tied_command(program, None);
     command
         .arg("-config")
@@ -201,7 +210,8 @@ fn spawn(program: &Path, folder: &Path, port: u16, names_port: u16) -> Result<Se
         .env("PEBBLE_WFE_NONCEREJECT", "0")
         .current_dir(folder);
     let mut server = Server::spawn("pebble", command, folder.join("pebble.log"))?;
-    server.ready(START_WITHIN, |_| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok())?;
+    let listens = |port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+    server.ready(START_WITHIN, |_| ports.into_iter().all(listens))?;
     Ok(server)
 }
 
