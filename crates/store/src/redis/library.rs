@@ -56,7 +56,7 @@ impl Library {
                     }
                     begun.push_str(&values);
                 }
-                None => made.push_str(&text([item])),
+                None => made.push_str(&text([*item])),
             }
         }
         let own = text(&script.own);
@@ -77,7 +77,7 @@ impl Library {
 
 /// The names that an item declares, and what gives them their values, if that is done at each call;
 /// no names if it declares none.
-fn state(item: &Item<'_>, among: &[Item<'_>]) -> Option<(String, String)> {
+fn state(item: &Item<'_>, among: &[&Item<'_>]) -> Option<(String, String)> {
     let first = item.lines.first().expect("an item has a line");
     if first.starts_with("local function ") || first.starts_with("function ") {
         return None;
@@ -103,13 +103,14 @@ fn is_of_name(c: char) -> bool {
 }
 
 /// Whether there are functions in this table.
-fn has_functions(table: &str, among: &[Item<'_>]) -> bool {
+fn has_functions(table: &str, among: &[&Item<'_>]) -> bool {
     let of_table = |name: &str| name.split_once('.').is_some_and(|(of, _)| of == table);
     among.iter().filter_map(|item| item.name).any(of_table)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::prune::Parts;
     use super::*;
 
     #[test]
@@ -118,8 +119,9 @@ mod tests {
                       local users = {}\nlocal seen = {}\nlocal EVENT = string.match(K.meta, 'x')\n\
                       function users.get(u)\n  seen[u] = now + seq + LIMIT\n  return EVENT\nend\n\
                       users.moved = false\n";
-        let library =
-            Library::new(&Pruned::new(shared, "return users.get(ARGV[1])\n"), Leave::Ends);
+        let parts = Parts::new(&[("part", shared)]);
+        let script = Pruned::new(&parts, "--#include part\nreturn users.get(ARGV[1])\n");
+        let library = Library::new(&script, Leave::Ends);
         let name = &library.name;
         let wanted = format!(
             "#!lua name={name}\nlocal KEYS, ARGV\nlocal K\nlocal LIMIT = 5\nlocal now, seq\n\

@@ -1,9 +1,8 @@
 //! The Lua scripts: their texts with what they include, and their SHA-1.
 
 use super::library::{Leave, Library};
-use super::prune::Pruned;
+use super::prune::{Parts, Pruned};
 use redis::Script as Hashed;
-use std::fmt::Write;
 use std::sync::{LazyLock, OnceLock};
 
 /// One script.
@@ -39,41 +38,43 @@ macro_rules! scripts {
 
 /// The parts that scripts share: `--#include name` is replaced by the part, the first time it
 /// stands in a script.
-const INCLUDES: &[(&str, &str)] = &includes![
-    "accessible",
-    "bans",
-    "begin",
-    "change",
-    "channels",
-    "claims",
-    "counts",
-    "ended",
-    "gone",
-    "holds",
-    "joining",
-    "lapses",
-    "limits",
-    "line",
-    "best",
-    "lines",
-    "money",
-    "outflow",
-    "payers",
-    "phases",
-    "places",
-    "pools",
-    "prices",
-    "queued",
-    "seats",
-    "segments",
-    "sessions",
-    "settings",
-    "shared",
-    "singles",
-    "taking",
-    "types",
-    "users",
-];
+static PARTS: LazyLock<Parts<'static>> = LazyLock::new(|| {
+    Parts::new(&includes![
+        "accessible",
+        "bans",
+        "begin",
+        "change",
+        "channels",
+        "claims",
+        "counts",
+        "ended",
+        "gone",
+        "holds",
+        "joining",
+        "lapses",
+        "limits",
+        "line",
+        "best",
+        "lines",
+        "money",
+        "outflow",
+        "payers",
+        "phases",
+        "places",
+        "pools",
+        "prices",
+        "queued",
+        "seats",
+        "segments",
+        "sessions",
+        "settings",
+        "shared",
+        "singles",
+        "taking",
+        "types",
+        "users",
+    ])
+});
 
 scripts! {
     // What organisers ask for.
@@ -138,15 +139,8 @@ scripts! {
 }
 
 impl Script {
-    fn new(name: &'static str, text: &str) -> Self {
-        let (mut included, mut shared, mut own) = (Vec::new(), String::new(), String::new());
-        for line in text.lines() {
-            match line.strip_prefix("--#include ") {
-                Some(wanted) => include_part(wanted, &mut included, &mut shared),
-                None => writeln!(own, "{}", code(line)).expect("memory can be written to"),
-            }
-        }
-        let pruned = Pruned::new(&shared, &own);
+    fn new(name: &'static str, text: &'static str) -> Self {
+        let pruned = Pruned::new(&PARTS, text);
         let library = Some(Library::new(&pruned, leave(name)));
         Self { library, ..Self::of_text(name, pruned.text()) }
     }
@@ -199,32 +193,6 @@ fn leave(name: &str) -> Leave {
         Some((_, command)) if ENDS.contains(&command) => Leave::Ends,
         Some(_) | None => Leave::Begins,
     }
-}
-
-/// Adds `text` to `whole`, with its includes in their places, each part once.
-fn include(text: &str, included: &mut Vec<&'static str>, whole: &mut String) {
-    for line in text.lines() {
-        if let Some(wanted) = line.strip_prefix("--#include ") {
-            include_part(wanted, included, whole);
-        } else {
-            whole.push_str(code(line));
-            whole.push('\n');
-        }
-    }
-}
-
-fn include_part(wanted: &str, included: &mut Vec<&'static str>, whole: &mut String) {
-    let found = INCLUDES.iter().find(|(name, _)| *name == wanted.trim());
-    let (name, part) = found.unwrap_or_else(|| panic!("there is no include {wanted}"));
-    if !included.contains(name) {
-        included.push(name);
-        include(part, included, whole);
-    }
-}
-
-/// A line without what is for readers of the files; Redis keeps and hashes the rest.
-fn code(line: &str) -> &str {
-    if line.trim_start().starts_with("--") { "" } else { line }
 }
 
 #[cfg(test)]
