@@ -6,6 +6,7 @@
 //! minima leads to whoever was seen longest ago. A block that everyone left is freed, so memory
 //! follows the people who wait and not those who came.
 
+use super::seen::{NEVER_LAPSES, Seen};
 use crate::arena::Idx;
 use crate::time::Time;
 
@@ -18,14 +19,11 @@ struct Block {
     /// Waiting, but not to be admitted now: their user is in the room with an earlier place.
     parked: [u64; WORDS],
     places: Vec<Option<Idx>>,
-    /// When each was last seen; [`NEVER_LAPSES`] for nobody, and for everybody before the sale opens.
-    seen: Vec<Time>,
+    /// When each was last seen.
+    seen: Seen,
     /// The earliest of each 64.
     seen_first: [Time; WORDS],
 }
-
-/// Sorts after every time a place was seen at.
-const NEVER_LAPSES: Time = Time(i64::MAX);
 
 /// The line of one waiting room.
 #[derive(Debug, Default)]
@@ -55,7 +53,7 @@ impl Line {
                 waiting: [0; WORDS],
                 parked: [0; WORDS],
                 places: vec![None; SLOTS],
-                seen: vec![NEVER_LAPSES; SLOTS],
+                seen: Seen::never(SLOTS),
                 seen_first: [NEVER_LAPSES; WORDS],
             })));
             self.waiting.push_zero();
@@ -75,18 +73,17 @@ impl Line {
     /// When a waiting place was last seen, if its time to live runs.
     pub(crate) fn last_seen(&self, slot: u32) -> Option<Time> {
         let (block, offset) = split(slot);
-        Some(self.block(block).seen[offset]).filter(|seen| *seen != NEVER_LAPSES)
+        Some(self.block(block).seen.get(offset)).filter(|seen| *seen != NEVER_LAPSES)
     }
 
     /// Writes down when a waiting place was last seen.
     pub(crate) fn see(&mut self, slot: u32, at: Time) {
         let (block, offset) = split(slot);
         let found = self.block_mut(block);
-        found.seen[offset] = at;
+        found.seen.set(offset, at);
         let word = offset / 64;
-        let earliest = |times: &[Time]| times.iter().copied().min().unwrap_or(NEVER_LAPSES);
-        found.seen_first[word] = earliest(&found.seen[word * 64..(word + 1) * 64]);
-        let first = earliest(&found.seen_first);
+        found.seen_first[word] = found.seen.earliest(word * 64..(word + 1) * 64);
+        let first = found.seen_first.iter().copied().min().unwrap_or(NEVER_LAPSES);
         self.seen_first.set(block, first);
     }
 
@@ -95,15 +92,16 @@ impl Line {
         let (block, at) = self.seen_first.first()?;
         let found = self.block(block);
         let word = found.seen_first.iter().position(|first| *first == at)?;
-        let offset = found.seen[word * 64..].iter().position(|seen| *seen == at)?;
-        Some((at, (block * SLOTS + word * 64 + offset) as u32))
+        let offset = (word * 64..SLOTS).find(|offset| found.seen.get(*offset) == at)?;
+        Some((at, (block * SLOTS + offset) as u32))
     }
 
     /// Moves everyone's last sign of life on.
     pub(crate) fn move_on(&mut self, gap_ms: i64) {
         for block in self.blocks.iter_mut().flatten() {
-            let times = block.seen.iter_mut().chain(&mut block.seen_first);
-            times.filter(|at| **at != NEVER_LAPSES).for_each(|at| *at = at.plus_ms(gap_ms));
+            block.seen.move_on(gap_ms);
+            let seen = block.seen_first.iter_mut().filter(|at| **at != NEVER_LAPSES);
+            seen.for_each(|at| *at = at.plus_ms(gap_ms));
         }
         for (position, block) in self.blocks.iter().enumerate() {
             let first = block.as_ref().and_then(|block| block.seen_first.iter().copied().min());

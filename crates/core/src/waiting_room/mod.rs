@@ -3,6 +3,7 @@
 pub mod draw;
 pub(crate) mod gone;
 mod line;
+mod seen;
 pub(crate) mod session;
 
 use crate::arena::{Arena, Idx};
