@@ -327,18 +327,21 @@ impl Follower {
         Ok(currency)
     }
 
-    /// What a hold is about that is confirmed without a payment. After a restart only the engine knows.
+    /// What a hold is about that is free of charge and confirmed. After a restart only the engine knows
+    /// of those that are confirmed without a payment, as all are over HTTP.
     async fn confirmed_free(
         &mut self,
         entry: &FeedEntry,
         change: &Change,
     ) -> Result<Option<Arc<HoldTerms>>, String> {
-        let Change::Booking(BookingChange::HoldConfirmed { booking, payment: None }) = change
-        else {
+        let Change::Booking(BookingChange::HoldConfirmed { booking, payment }) = change else {
             return Ok(None);
         };
         if let Some(terms) = self.free.remove(booking) {
             return Ok(Some(terms));
+        }
+        if payment.is_some() {
+            return Ok(None);
         }
         let anyones = BookingOf { booking: booking.clone(), user: None };
         match self.sagas.engine.ask(entry.event.clone(), anyones).await {

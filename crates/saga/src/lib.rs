@@ -16,6 +16,7 @@ mod clerk;
 mod desk;
 mod draft;
 mod driver;
+mod earlier;
 mod follower;
 pub mod gateway;
 pub mod kill;

@@ -5,7 +5,7 @@ use super::gateway::{GatewayError, RefundOrder, RefundStanding};
 use super::look::{Look, Trouble};
 use super::rows::{order_of, refund_of};
 use super::sagas::Sagas;
-use onrush_core::hold::OnDecline;
+use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::PaymentId;
 use onrush_core::saga::{Outcome, Stage};
 use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
@@ -125,10 +125,35 @@ impl Sagas {
         let payment = Self::present(record)?;
         // A booking that was cancelled knows of its refund already, and the engine says so. A hold
         // that still waits for the payment waits for nothing.
-        self.fail_in_engine(record, payment, "refunded", OnDecline::Release).await?;
+        let told = self.fail_in_engine(record, payment, "refunded", OnDecline::Release).await?;
+        if told.is_none() && self.is_confirmed_by(record, payment).await? {
+            let why = "the money went back, and the booking is confirmed all the same: cancel it";
+            return Err(Trouble::Stuck(why.into()));
+        }
         let mut draft = self.draft(record);
         draft.advance(Outcome::Acknowledged, "nothing is held and nothing is owed")?;
         Ok(Look::WriteAndRest(draft))
+    }
+
+    /// Whether the booking is confirmed with this payment.
+    async fn is_confirmed_by(
+        &self,
+        record: &SagaRecord,
+        payment: &Payment,
+    ) -> Result<bool, Trouble> {
+        let state = self.hold(record).await?.map(|view| view.state);
+        let by = match &state {
+            Some(HoldState::Confirmed { payment, .. }) => payment.as_ref(),
+            Some(
+                HoldState::Held { .. }
+                | HoldState::Paying { .. }
+                | HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. },
+            )
+            | None => None,
+        };
+        Ok(by == Some(&payment.payment))
     }
 
     /// Money of a payment that is not the present one goes back.

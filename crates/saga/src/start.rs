@@ -124,6 +124,7 @@ impl Sagas {
         gateway: &str,
     ) -> Result<Option<Started>, StartError> {
         let PaymentRequest { booking, event, user, buyer, on_decline } = wish;
+        self.refuse_used_id(event, booking, user).await?;
         self.name_email(Begins::Payment, event, booking, user, buyer.as_ref()).await?;
         let fresh = fresh_payment(booking);
         let begin = Command::BeginPayment {

@@ -42,6 +42,7 @@ mod receipts;
 mod removing;
 mod repeating;
 mod returning;
+mod reusing;
 mod samples;
 mod sandboxed;
 mod scopes;

@@ -63,6 +63,8 @@ pub async fn confirm(
         // Nobody names the buyer of somebody else's booking.
         owner.find(&event, &booking).await?;
     }
+    let unused = sagas.refuse_used_id(&event, &booking, &owner.user).await;
+    unused.map_err(problem_of)?;
     let named = sagas.name_email(Begins::Free, &event, &booking, &owner.user, buyer.as_ref());
     named.await.map_err(problem_of)?;
     let command = Command::Confirm { booking: booking.clone(), user: owner.user, payment: None };
@@ -99,13 +101,18 @@ pub struct TakenPayment {
 pub async fn confirm_at_box_office(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
+    State(sagas): State<Arc<Sagas>>,
     Ids((event, booking)): Ids<(EventId, BookingId)>,
     _: Operator,
     OptionalBody(body): OptionalBody<TakenPayment>,
 ) -> Result<Response, Problem> {
     let payment: Option<PaymentId> = body.payment.as_deref().map(id).transpose()?;
     let buyer = parsed(body.buyer)?;
-    let user = find_booking(&sale, &event, &booking, None).await?.terms.user.clone();
+    let terms = find_booking(&sale, &event, &booking, None).await?.terms;
+    let user = terms.user.clone();
+    sagas.refuse_used_id(&event, &booking, &user).await.map_err(problem_of)?;
+    // Whoever follows the feed knows by the payment which bookings were free.
+    let payment = payment.filter(|_| terms.amount_minor > 0);
     // Nothing is begun first: what is half done would look like a payment that is under way online.
     let command = Command::Confirm { booking: booking.clone(), user, payment };
     let view = confirm_for(sale, ledger, event.clone(), booking, buyer, command).await?;
