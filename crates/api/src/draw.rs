@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -86,8 +86,8 @@ pub struct Draws {
     /// What all nodes share, if there are several.
     cluster: Option<Arc<dyn ClusterStore>>,
     lists: PathBuf,
-    /// Held while a list of entrants is written.
-    listing: tokio::sync::Mutex<()>,
+    /// Held while a list of entrants is read or written.
+    listed: tokio::sync::Mutex<Lists>,
     changed: Notify,
     stopped: Notify,
 }
@@ -105,9 +105,9 @@ impl Draws {
     ) -> io::Result<Self> {
         let lists = data.join("draws");
         std::fs::create_dir_all(&lists)?;
-        let listing = tokio::sync::Mutex::default();
+        let listed = tokio::sync::Mutex::default();
         let (changed, stopped) = (Notify::new(), Notify::new());
-        Ok(Self { engine, keys, cluster, lists, listing, changed, stopped })
+        Ok(Self { engine, keys, cluster, lists, listed, changed, stopped })
     }
 
     /// The hash of an event's seed. The seed is drawn now, unless that was done before.
@@ -223,29 +223,43 @@ impl Draws {
         wait
     }
 
-    /// The place ids of those who take part, in the order taken, each followed by a newline.
-    ///
-    /// Read from the feed once, checked against the published hash, and kept in a file.
+    /// The published hash of the list of those who take part.
     ///
     /// # Errors
     /// See [`DrawError`].
-    pub async fn entrants(&self, event: &EventId) -> Result<Bytes, DrawError> {
+    pub async fn entrants_hash(&self, event: &EventId) -> Result<Digest, DrawError> {
         let view = self.engine.ask(event.clone(), EventNow).await?.value;
         let draw = view.draw.ok_or(DrawError::NoDraw)?;
-        let hash = draw.entrants_hash.ok_or(DrawError::PrequeueNotClosed)?;
+        draw.entrants_hash.ok_or(DrawError::PrequeueNotClosed)
+    }
+
+    /// The list with this hash: the place ids of those who take part, in the order taken, each
+    /// followed by a newline.
+    ///
+    /// Read from the feed once, checked against the hash, and kept in a file; however many read it
+    /// at a time, it is in memory once.
+    ///
+    /// # Errors
+    /// See [`DrawError`].
+    pub async fn entrants(&self, event: &EventId, hash: Digest) -> Result<Bytes, DrawError> {
+        let mut listed = self.listed.lock().await;
+        if let Some(list) = listed.get(event) {
+            return Ok(list);
+        }
         let path = self.lists.join(format!("entrants-{event}.txt"));
-        let _listing = self.listing.lock().await;
         let kept = path.clone();
-        if let Ok(Ok(bytes)) = beside(move || std::fs::read(kept)).await
-            && Digest(Sha256::digest(&bytes).into()) == hash
-        {
-            return Ok(bytes.into());
+        // Millions of lines take their time, which nobody else is to wait for.
+        let checked = move |list: Vec<u8>| {
+            (Digest(Sha256::digest(&list).into()) == hash).then(|| Arc::<[u8]>::from(list))
+        };
+        let read = beside(move || std::fs::read(kept).ok().and_then(checked)).await;
+        if let Some(list) = read.ok().flatten() {
+            return Ok(listed.keep(event, list));
         }
-        let list = self.read_entrants(event).await?;
-        if Digest(Sha256::digest(&list).into()) != hash {
-            return Err(DrawError::OtherEntrants);
-        }
-        let list = Bytes::from(list);
+        let list = self.read_entrants(event).await?.into_bytes();
+        let list = beside(move || checked(list)).await;
+        let list = list.map_err(|error| Broken::log("checking the list of entrants", &error))?;
+        let list = listed.keep(event, list.ok_or(DrawError::OtherEntrants)?);
         let copy = list.clone();
         let written = beside(move || std::fs::write(path, copy)).await.map_err(io::Error::other);
         if let Err(error) = written.flatten() {
@@ -284,6 +298,30 @@ impl Draws {
                 }
             }
         }
+    }
+}
+
+/// Lists of entrants that are in memory: those that somebody reads, and the last one unless it is long.
+#[derive(Default)]
+struct Lists {
+    read: HashMap<EventId, Weak<[u8]>>,
+    last: Option<Arc<[u8]>>,
+}
+
+impl Lists {
+    /// The longest list that stays when nobody reads it: of two million entrants.
+    const STAYS_BYTES: usize = 64 << 20;
+
+    fn get(&mut self, event: &EventId) -> Option<Bytes> {
+        let list = self.read.get(event)?.upgrade()?;
+        Some(self.keep(event, list))
+    }
+
+    fn keep(&mut self, event: &EventId, list: Arc<[u8]>) -> Bytes {
+        self.read.retain(|_, list| list.strong_count() > 0);
+        self.read.insert(event.clone(), Arc::downgrade(&list));
+        self.last = (list.len() <= Self::STAYS_BYTES).then(|| Arc::clone(&list));
+        Bytes::from_owner(list)
     }
 }
 
@@ -349,5 +387,26 @@ async fn until_prequeue_closes(feed: &mut dyn Feed) -> bool {
                 return true;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_in_memory_once_however_many_read_it_and_long_ones_not_for_longer() {
+        let (one, other): (EventId, EventId) = ("one".parse().unwrap(), "other".parse().unwrap());
+        let mut lists = Lists::default();
+        let list = lists.keep(&one, vec![7; Lists::STAYS_BYTES].into());
+        assert_eq!(lists.get(&one).unwrap().as_ptr(), list.as_ptr());
+        drop(list);
+        assert!(lists.get(&one).is_some(), "the last one stays");
+
+        let long = lists.keep(&other, vec![8; Lists::STAYS_BYTES + 1].into());
+        assert!(lists.get(&one).is_none(), "another one was asked for");
+        assert_eq!(lists.get(&other).unwrap().as_ptr(), long.as_ptr());
+        drop(long);
+        assert!(lists.get(&other).is_none(), "nobody reads it");
     }
 }

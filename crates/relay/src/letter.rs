@@ -242,13 +242,25 @@ fn line(text: &mut String, content: &str) {
 }
 
 /// The name as a mail may use it. Anyone can have mail sent to anyone under a name of their choice,
-/// so what looks like a message or an address of the web is not repeated.
+/// so what looks like a message or an address is not repeated: mail programs make links even of
+/// `shop.example/win`.
 #[must_use]
 pub fn addressable(name: &str) -> Option<String> {
     let name = one_line(name);
-    let lower = name.to_ascii_lowercase();
     let fits = !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS;
-    (fits && !lower.contains("://") && !lower.contains("www.")).then_some(name)
+    (fits && !name.contains(['/', '\\', '@', ':']) && !names_a_host(&name)).then_some(name)
+}
+
+/// Whether two letters or more follow a dot within a word, as in `shop.example` but not in `J.R. Lee`.
+fn names_a_host(name: &str) -> bool {
+    let words = name.split(char::is_whitespace);
+    words.into_iter().any(|word| {
+        // These are dots for browsers too (UTS 46).
+        let mut parts = word.split(['.', '．', '。', '｡']);
+        let begins = parts.next().is_some_and(|part| !part.is_empty());
+        let is_long = |part: &str| part.chars().filter(|c| c.is_alphanumeric()).count() > 1;
+        begins && parts.any(is_long)
+    })
 }
 
 /// The text on one line: no break, no other control character.
@@ -381,6 +393,15 @@ mod tests {
             (TOO_LONG, None),
             ("Win at HTTPS://bad.example", None),
             ("see WWW.bad.example", None),
+            ("claim your prize: bad.example/win", None),
+            ("bad.example", None),
+            ("your prize at bad。example", None),
+            ("prize (bad.example)", None),
+            ("ann@bad.example", None),
+            ("bad.example:80", None),
+            ("J.R. Lee", Some("J.R. Lee")),
+            ("Ann Lee Jr.", Some("Ann Lee Jr.")),
+            ("Dr. Ann O'Lee-Smith", Some("Dr. Ann O'Lee-Smith")),
             ("", None),
         ] {
             assert_eq!(addressable(name).as_deref(), greeted, "{name}");

@@ -205,7 +205,8 @@ fn spread(number: u32, over: Range<u64>) -> u64 {
 
 fn kind(method: &Method, path: &str) -> Kind {
     let below_events = path.strip_prefix("/api/v1/events").is_some();
-    if *method == Method::GET {
+    // What is asked with HEAD is worked out like the whole answer.
+    if matches!(*method, Method::GET | Method::HEAD) {
         let look =
             below_events || path == "/api/booking/position" || path == "/api/seats/available";
         return if look { Kind::Look } else { Kind::Rest };
@@ -397,6 +398,8 @@ mod tests {
         assert_eq!(kind(&Method::DELETE, "/api/v1/events/e/queue"), Kind::Rest);
         assert_eq!(kind(&Method::GET, "/api/v1/bookings/e.1"), Kind::Rest);
         assert_eq!(kind(&Method::GET, "/api/v1/events/e/queue"), Kind::Look);
+        assert_eq!(kind(&Method::HEAD, "/api/v1/events/e/availability"), Kind::Look);
+        assert_eq!(kind(&Method::HEAD, "/api/seats/available"), Kind::Look);
         assert_eq!(kind(&Method::GET, "/readyz"), Kind::Rest);
     }
 

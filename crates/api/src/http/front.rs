@@ -3,7 +3,7 @@
 //! [`headers`](super::headers).
 
 use super::caller::Plain;
-use super::headers::{Also, check_host};
+use super::headers::{Also, check_host, check_path};
 use super::state::HttpState;
 use super::{bookings, queue, request_span};
 use axum::Router;
@@ -81,7 +81,7 @@ impl Service<Request> for Front {
     fn call(&mut self, mut request: Request) -> Answer {
         let also = Also::of(request.uri().path(), self.state.config.is_https());
         let span = request_span::begin(&self.state, &request);
-        let work = match check_host(&request) {
+        let work = match check_host(&request).and_then(|()| check_path(&request)) {
             Err(problem) => Work::Refused { answer: Some(problem.into_response()) },
             Ok(()) => match Hot::of(request.method(), request.uri().path()) {
                 None => Work::Routed { answer: self.router.call(request) },

@@ -49,6 +49,16 @@ fn or_say(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {
     headers.entry(name).or_insert(HeaderValue::from_static(value));
 }
 
+/// Refuses a path that is not ASCII (RFC 3986, section 2): clients write other letters with percent
+/// signs, and what is written down of a path shall read as it is.
+pub(super) fn check_path(request: &Request) -> Result<(), Problem> {
+    if request.uri().path().is_ascii() {
+        Ok(())
+    } else {
+        Err(Problem::new(Code::InvalidId, "write what is not ASCII in the path with percent signs"))
+    }
+}
+
 /// Refuses what two servers may read as two hosts (RFC 9112, section 3.2).
 pub(super) fn check_host(request: &Request) -> Result<(), Problem> {
     let hosts = request.headers().get_all(HOST).iter().count();

@@ -161,8 +161,11 @@ struct Source<'a> {
 impl Source<'_> {
     fn find(&self, name: &str, accepted: Accepted) -> Option<Found> {
         // Whatever climbs out of the directory, or is hidden in it, is not a page's.
-        let is_plain = |part| matches!(part, Component::Normal(_));
-        if name.starts_with('.') || !Path::new(name).components().all(is_plain) {
+        let is_plain = |part| {
+            let Component::Normal(part) = part else { return false };
+            !part.as_encoded_bytes().starts_with(b".")
+        };
+        if !Path::new(name).components().all(is_plain) {
             return None;
         }
         if let Some(bytes) = self.read(name) {
@@ -293,8 +296,10 @@ mod tests {
         std::fs::create_dir(dir.path().join("pages")).unwrap();
         std::fs::write(dir.path().join("secret"), "s").unwrap();
         let pages = dir.path().join("pages");
+        std::fs::create_dir_all(pages.join("a/.git")).unwrap();
+        std::fs::write(pages.join("a/.git/config"), "s").unwrap();
         let source = Source { dir: Some(&pages) };
-        for name in ["../secret", "/etc/hostname", "a/../../secret", "."] {
+        for name in ["../secret", "/etc/hostname", "a/../../secret", ".", "a/.git/config"] {
             assert!(source.find(name, Accepted::Plain).is_none(), "{name}");
         }
     }

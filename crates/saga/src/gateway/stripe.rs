@@ -201,9 +201,14 @@ impl StripeGateway {
         let replayed = answer.headers().get("idempotent-replayed").is_some_and(|v| v == "true");
         let failure = serde_json::from_slice::<Failure>(answer.body());
         let known = failure.is_ok();
-        let detail = failure.map(|failure| failure.error).unwrap_or_default();
+        let mut detail = failure.map(|failure| failure.error).unwrap_or_default();
         // Nobody shall read the key where a server repeats it.
-        let said = words(detail.clone()).replace(self.secret_key.reveal(), "(the key)");
+        let without_key = |text: &mut String| {
+            *text = text.replace(self.secret_key.reveal(), "(the key)");
+        };
+        without_key(&mut detail.kind);
+        detail.code.iter_mut().chain(&mut detail.message).for_each(without_key);
+        let said = words(detail.clone());
         // A key that is in use, or stands for something else: what became of the first call is not known.
         let key_trouble = status == StatusCode::CONFLICT || detail.kind == "idempotency_error";
         match status {

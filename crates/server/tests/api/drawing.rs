@@ -67,8 +67,13 @@ async fn anyone_can_check_the_draw_from_what_is_published() {
     assert_eq!(closed["seed_hash"], committed["seed_hash"]);
     assert!(closed.get("seed").is_none());
     let list = shop.ask("GET", "/events/d/draw/entrants").send().await.expect(200);
+    let tag = list.header("etag").expect("it has a tag").to_owned();
+    let again = shop.ask("GET", "/events/d/draw/entrants").header("if-none-match", &tag);
+    let again = again.send().await;
+    assert_eq!((again.status, again.body.len()), (304, 0));
     let list = String::from_utf8(list.body).unwrap();
     assert_eq!(closed["entrants_hash"], hex(&Sha256::digest(&list)));
+    assert_eq!(tag, format!("\"{}\"", hex(&Sha256::digest(&list))));
     assert_eq!(closed["entrants"], 12);
     assert_eq!(list.lines().last().unwrap(), guests[5].0, "who left and came back stands last");
 

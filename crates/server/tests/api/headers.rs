@@ -74,6 +74,13 @@ async fn a_request_has_one_host() {
     assert_eq!(status(&one).await.0, "200");
     let old = format!("{path} HTTP/1.0\r\n\r\n");
     assert_eq!(status(&old).await.0, "200", "HTTP/1.0 knew no hosts");
+    // Nor is a path read that is not ASCII, at whatever letter it is cut off to be written down.
+    let refused = ("400".to_owned(), "INVALID_ID".to_owned());
+    for before in ["", "e"] {
+        let path = format!("/api/v1/admin/receipts/{before}{}", "\u{e9}".repeat(300));
+        let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        assert_eq!(status(&head).await, refused, "{before}");
+    }
 }
 
 #[tokio::test]

@@ -79,8 +79,7 @@ fn shown(pattern: &str, path: &str) -> (String, Option<EventId>) {
         if of == "{user}" || !of.starts_with('{') { of } else { is }
     });
     let mut shown = parts.collect::<Vec<_>>().join("/");
-    // A path is ASCII.
-    shown.truncate(MAX_PATH);
+    shown.truncate(shown.floor_char_boundary(MAX_PATH));
     (shown, event)
 }
 
@@ -116,5 +115,9 @@ mod tests {
         assert_eq!(shown(pattern, path), (path.to_owned(), None));
         let long = format!("/api/v1/admin/desk/{}/settle", "e".repeat(9_000));
         assert_eq!(shown(pattern, &long).0.len(), MAX_PATH);
+        for letters in ["é".repeat(300), format!("e{}", "é".repeat(300))] {
+            let path = format!("/api/v1/admin/desk/{letters}/settle");
+            assert!([MAX_PATH - 1, MAX_PATH].contains(&shown(pattern, &path).0.len()), "{path}");
+        }
     }
 }

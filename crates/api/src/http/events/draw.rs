@@ -4,14 +4,15 @@ use super::shapes::DrawBody;
 use crate::draw::DrawError;
 use crate::http::body::json;
 use crate::http::caller::Ids;
+use crate::http::negotiate::{is_known, not_modified};
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::problem::ProblemBody;
 use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use onrush_core::ids::EventId;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub async fn draw(
     params(("event" = EventIdText, Path)),
     responses(
         (status = 200, description = "One place id a line", content_type = "text/plain", body = String),
+        (status = 304, description = "It is the one that `If-None-Match` names"),
         EventProblems,
         (status = 409, description = "`PREQUEUE_NOT_CLOSED`",
             content_type = "application/problem+json", body = ProblemBody),
@@ -45,7 +47,18 @@ pub async fn draw(
 pub async fn entrants(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-) -> Result<impl IntoResponse, Problem> {
-    let list = sale.draws.entrants(&event).await?;
-    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], list))
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let hash = sale.draws.entrants_hash(&event).await?;
+    let tag = format!("\"{hash}\"");
+    if is_known(&headers, &tag) {
+        return Ok(not_modified(&tag));
+    }
+    let list = sale.draws.entrants(&event, hash).await?;
+    let content = [
+        (CONTENT_TYPE, "text/plain; charset=utf-8"),
+        (CACHE_CONTROL, "no-cache"),
+        (ETAG, tag.as_str()),
+    ];
+    Ok((content, list).into_response())
 }

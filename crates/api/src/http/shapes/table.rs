@@ -101,8 +101,8 @@ pub fn readable(at: Time) -> String {
     time.map_or_else(|_| at.to_string(), |time| time.to_string())
 }
 
-/// What a formula may begin with.
-const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
+/// What a formula may begin with; spreadsheets in East Asia take the wide signs as well.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n'];
 /// What parts cells in some country's spreadsheets, or somebody's settings.
 const BETWEEN: [char; 6] = [',', ';', '|', '\t', '\r', '\n'];
 
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn no_cell_begins_as_a_formula_does() {
-        for cell in ["=1+1", "+1", "-1", "@SUM(A1)"] {
+        for cell in ["=1+1", "+1", "-1", "@SUM(A1)", "＝1+1", "＋1", "－1", "＠SUM(A1)"] {
             assert_eq!(harmless(cell), format!("'{cell}"));
         }
         for (cell, harmless_cell) in [("\t=1", "'\t'=1"), ("\r=1", "'\r'=1")] {
