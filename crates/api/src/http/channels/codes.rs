@@ -103,7 +103,8 @@ fn opened_by(known: &[ChannelView], digest: Digest) -> Option<&ChannelView> {
     known.iter().find(|view| view.spec.codes.contains(&digest))
 }
 
-/// What is kept of a code, so that a copy of the journal opens no channel: `None` if it is none.
+/// What is kept of a code, so that nobody reads it in a copy of the journal: `None` if it is none. Who
+/// has a copy, or may read the feed, can still find a code that can be guessed.
 /// Blanks around it and capitals do not matter. Equal codes of two events look different.
 pub(super) fn digest(event: &EventId, code: &str) -> Option<Digest> {
     let code = code.trim().to_lowercase();
