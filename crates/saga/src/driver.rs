@@ -93,15 +93,6 @@ impl Sagas {
         Ok(record)
     }
 
-    /// What is to be done now. Money that has no business here goes back first, whatever else the
-    /// booking waits for.
-    async fn find_work(&self, record: &SagaRecord, woken: bool) -> Result<Look, Trouble> {
-        match self.look_at_strays(record, woken).await {
-            Ok(Look::Rest) => self.look_at(record, woken).await,
-            look => look,
-        }
-    }
-
     fn is_due(&self, record: &SagaRecord) -> bool {
         record.saga.next_at.is_some_and(|next_at| next_at <= self.now())
     }
@@ -186,7 +177,7 @@ impl Sagas {
         longest - longest * chance / 512
     }
 
-    async fn look_at(&self, record: &SagaRecord, woken: bool) -> Result<Look, Trouble> {
+    pub(super) async fn look_at(&self, record: &SagaRecord, woken: bool) -> Result<Look, Trouble> {
         let position = record.position();
         match todo(position) {
             Todo::Rest => Ok(Look::Rest),

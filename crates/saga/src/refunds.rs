@@ -7,7 +7,7 @@ use super::rows::{order_of, refund_of};
 use super::sagas::Sagas;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::PaymentId;
-use onrush_core::saga::{Outcome, Stage};
+use onrush_core::saga::{Outcome, Stage, Todo, todo};
 use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::SagaRecord;
 use onrush_relay::messages::refund_done;
@@ -156,15 +156,30 @@ impl Sagas {
         Ok(by == Some(&payment.payment))
     }
 
-    /// Money of a payment that is not the present one goes back.
-    ///
-    /// A refund that has to wait is looked at again only when the saga is woken, so that the rest
-    /// goes on meanwhile.
-    pub(super) async fn look_at_strays(
+    /// What is to be done now. Money that has no business here goes back first. While a gateway is at
+    /// that, which takes days or comes to nothing, the booking's own payment does not wait for it.
+    pub(super) async fn find_work(
         &self,
         record: &SagaRecord,
         woken: bool,
     ) -> Result<Look, Trouble> {
+        if goes_before_strays(record) {
+            match self.look_at(record, woken).await {
+                Ok(Look::Rest) => {}
+                look => return look,
+            }
+        }
+        match self.look_at_strays(record, woken).await {
+            Ok(Look::Rest) => self.look_at(record, woken).await,
+            look => look,
+        }
+    }
+
+    /// Money of a payment that is not the present one goes back.
+    ///
+    /// A refund that has to wait is looked at again only when the saga is woken, so that the rest
+    /// goes on meanwhile.
+    async fn look_at_strays(&self, record: &SagaRecord, woken: bool) -> Result<Look, Trouble> {
         let Some(stray) = record.strays().next() else { return Ok(Look::Rest) };
         if stray.stage == Stage::Refunding && record.saga.tries > 0 && !woken {
             return Ok(Look::Rest);
@@ -189,5 +204,34 @@ impl Sagas {
             }
             RefundStanding::Failed { why } => Ok(self.refund_failed(record, &refund, &why)),
         }
+    }
+}
+
+/// Whether all stray money is on its way back, and the present payment has something to do.
+fn goes_before_strays(record: &SagaRecord) -> bool {
+    let is_sent = |payment: &PaymentId| {
+        let mut refunds = record.refunds.iter().filter(|refund| refund.payment == *payment);
+        refunds.any(|refund| refund.status == RefundStatus::Sent)
+    };
+    let mut strays = record.strays().peekable();
+    if strays.peek().is_none() {
+        return false;
+    }
+    match todo(record.position()) {
+        Todo::Create
+        | Todo::NameCard
+        | Todo::Capture
+        | Todo::Cancel
+        | Todo::TellFailed
+        | Todo::Confirm
+        | Todo::TellRefunded => strays.all(|stray| stray.stage == Stage::Refunding),
+        // It waits as well: for the buyer, not longer than the hold does.
+        Todo::Watch => strays.all(|stray| is_sent(&stray.payment)),
+        // Of two refunds one is asked for, and then the other.
+        Todo::Refund => {
+            let present = record.saga.payment.as_ref();
+            strays.all(|stray| is_sent(&stray.payment)) && !present.is_some_and(is_sent)
+        }
+        Todo::AskHold | Todo::Rest => false,
     }
 }

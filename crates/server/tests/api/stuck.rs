@@ -290,6 +290,32 @@ async fn stray_that_is_stuck(shop: &Shop, till: &Till) -> String {
 }
 
 #[tokio::test]
+async fn a_payment_is_confirmed_although_money_of_an_earlier_one_cannot_go_back() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let first = guest.pay(&booking, "p").await.expect(201).json();
+    send(&shop, &message("payment.declined", &first)).await.expect(200);
+    shop.clock.advance_ms(1);
+    let second = guest.pay(&booking, "p2").await.expect(201).json();
+    till.refuse_refunds(true);
+    till.capture(first["payment"].as_str().unwrap());
+    send(&shop, &message("payment.captured", &first)).await.expect(200);
+    let record = shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    assert_eq!(record.saga.step, Step::PaymentSent);
+
+    till.capture(second["payment"].as_str().unwrap());
+    send(&shop, &message("payment.captured", &second)).await.expect(200);
+    shop.until_step(&booking, Step::Confirmed).await;
+    // What went wrong with the other one is still somebody's business, soon.
+    shop.clock.advance_ms(31_000);
+    shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    assert_eq!(shop.saga_record(&booking).await.strays().count(), 1);
+    assert_eq!(till.totals(), (2 * AMOUNT_MINOR, 0));
+}
+
+#[tokio::test]
 async fn an_operators_refund_of_a_stray_payment_leaves_the_confirmed_booking_its_own() {
     for action in [Action::Refund, Action::Retry] {
         let till = Till::start();
