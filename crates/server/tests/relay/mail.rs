@@ -94,20 +94,24 @@ async fn a_buyer_is_written_to_in_his_language_and_cannot_smuggle_headers() {
     let mut sink = Sink::start();
     let shop = paid_shop(&sink, 0).await;
     let guest = shop.guest().await;
-    let name = "แอน\r\nBcc: all@post.example\r\n\r\n<b>";
-    let held = guest.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201);
-    let booking = held.text("booking");
-    let thai = buyer(name, "ann@post.example", "th-TH").unwrap();
-    shop.server.ledger().set_buyer(&booking.parse().unwrap(), thai).await.unwrap();
-    let path = format!("/events/e/bookings/{booking}/confirm");
-    shop.organise("POST", &path, &json!({"payment": "till-1"})).await;
-    let mail = sink.next().await;
-    assert_eq!(mail["to"], json!(["ann@post.example"]));
-    assert_eq!(header(&mail, "Subject"), Some("บัตรของคุณ: Paid"));
-    assert_eq!(header(&mail, "Bcc"), None);
-    let html = mail["html"].as_str().unwrap();
-    assert!(html.contains("&lt;b&gt;") && !html.contains("<b>"), "{html}");
-    assert_eq!(mail["defects"], json!([]));
+    for (key, name, is_greeted) in
+        [("k1", "แอน\r\nBcc: all@post.example\r\n\r\n<b>", false), ("k2", "แอน\r\n\r\n<b>", true)]
+    {
+        let held = guest.hold("e", key, &json!({"pools": {"ga": 1}})).await.expect(201);
+        let booking = held.text("booking");
+        let thai = buyer(name, "ann@post.example", "th-TH").unwrap();
+        shop.server.ledger().set_buyer(&booking.parse().unwrap(), thai).await.unwrap();
+        let path = format!("/events/e/bookings/{booking}/confirm");
+        shop.organise("POST", &path, &json!({"payment": "till-1"})).await;
+        let mail = sink.next().await;
+        assert_eq!(mail["to"], json!(["ann@post.example"]));
+        assert_eq!(header(&mail, "Subject"), Some("บัตรของคุณ: Paid"));
+        assert_eq!(header(&mail, "Bcc"), None);
+        let html = mail["html"].as_str().unwrap();
+        assert_eq!(html.contains("&lt;b&gt;"), is_greeted, "{html}");
+        assert!(!html.contains("<b>"), "{html}");
+        assert_eq!(mail["defects"], json!([]));
+    }
 }
 
 #[tokio::test]
