@@ -313,7 +313,9 @@ impl Segments {
 
     fn best_together(&self, quantity: u32, filter: &Filter) -> Option<Choice> {
         let mut best: Option<(Key, Choice)> = None;
-        for long_enough in &self.by_place[quantity as usize..] {
+        // The last set has the runs of its own length and all that are longer.
+        let shortest = quantity.min(MAX_BEST_QUANTITY) as usize;
+        for long_enough in &self.by_place[shortest..] {
             for &(best_free, rank, nth) in long_enough {
                 // Nothing from here on leaves fewer single seats than none.
                 if best.as_ref().is_some_and(|(key, _)| *key <= (false, best_free, 0, rank, nth)) {

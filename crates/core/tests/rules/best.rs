@@ -15,20 +15,27 @@ fn house() -> Stage {
     house_with(settings())
 }
 
+/// The seats of one row, with an aisle after the fourth of row A, of a category named as the section.
+pub(crate) fn row(
+    section: &'static str,
+    row: &'static str,
+    seats: u32,
+    rank: u32,
+) -> impl Iterator<Item = SeatSpec> {
+    (1..=seats).map(move |number| SeatSpec {
+        seat: format!("{row}{number}").parse().expect("an id"),
+        section: section.into(),
+        row: row.into(),
+        number: number.to_string().into(),
+        category: section.into(),
+        rank,
+        aisle: row == "A" && number == 4,
+        access: Access::Anyone,
+    })
+}
+
 pub(crate) fn house_with(settings: Settings) -> Stage {
     let mut stage = Stage::created(Settings { room: None, ..settings });
-    let row = |section: &'static str, row: &'static str, seats: u32, rank: u32| {
-        (1..=seats).map(move |number| SeatSpec {
-            seat: format!("{row}{number}").parse().expect("an id"),
-            section: section.into(),
-            row: row.into(),
-            number: number.to_string().into(),
-            category: section.into(),
-            rank,
-            aisle: row == "A" && number == 4,
-            access: Access::Anyone,
-        })
-    };
     let stalls = row("stalls", "A", 6, 1).chain(row("stalls", "B", 5, 2));
     let balcony = row("balcony", "C", 3, 9).chain(row("balcony", "D", 3, 9));
     let price = |name: &str, price_minor| CategorySpec { name: name.into(), price_minor };

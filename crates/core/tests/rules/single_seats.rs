@@ -1,10 +1,11 @@
 //! Choices that leave a free seat alone.
 
-use crate::best::{any, hold_best, house_with};
+use crate::best::{any, hold_best, house_with, row};
 use crate::stage::{Stage, hold, lines, release, settings};
 use onrush_core::best::{Best, Together};
 use onrush_core::ids::SeatId;
 use onrush_core::settings::{Settings, SingleSeats};
+use onrush_core::spec::CategorySpec;
 use onrush_core::{Command, Refusal, Reply};
 
 /// The house of the best seats (row A of 6 with an aisle after the fourth, row B of 5, both of one
@@ -46,6 +47,36 @@ fn a_choice_that_leaves_a_seat_alone_is_refused_with_another_one() {
     held(&mut stage, "b1", &["A1", "A2"]);
     held(&mut stage, "b2", &["B1", "B2", "B3"]);
     stage.check_recovery();
+}
+
+/// Rows longer than the best seats are ever counted in.
+#[test]
+fn a_choice_of_more_seats_than_can_be_asked_for_as_the_best_is_looked_at_too() {
+    let hall = |rows: &[(&'static str, u32)]| {
+        let mut stage = Stage::created(Settings { room: None, ..strict() });
+        let seats = rows.iter().flat_map(|(name, seats)| row("hall", name, *seats, 1)).collect();
+        let categories = vec![CategorySpec { name: "hall".into(), price_minor: 100 }];
+        stage.ok(Command::AddSeats { categories, seats });
+        stage.ok(Command::OpenSale { seed: None, public_value: None });
+        stage
+    };
+    let side_by_side = |row: &str, seats: std::ops::RangeInclusive<u32>| -> Vec<String> {
+        seats.map(|number| format!("{row}{number}")).collect()
+    };
+    let names = |seats: &[String]| lines(&[], &seats.iter().map(|it| &**it).collect::<Vec<_>>());
+    for (of_row, seats) in [(22, 21), (23, 22), (250, 249)] {
+        let mut stage = hall(&[("P", of_row)]);
+        let chosen = side_by_side("P", 2..=seats + 1);
+        let held = stage.run(hold("b1", "ann", names(&chosen)));
+        assert!(held.is_ok(), "{seats} of {of_row}: {held:?}");
+
+        let mut stage = hall(&[("P", of_row), ("Q", seats)]);
+        let refusal = stage.run(hold("b1", "ann", names(&chosen)));
+        let instead = side_by_side("Q", 1..=seats);
+        let instead = instead.iter().map(|seat| seat.parse().expect("an id")).collect();
+        let expected = Refusal::LeavesSingleSeat { seats: ids(&["P1"]), instead };
+        assert_eq!(refusal, Err(expected), "{seats} of {of_row}");
+    }
 }
 
 #[test]
