@@ -275,6 +275,10 @@ impl Archiver {
                 }
             }
             let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+                if self.known.head() > self.known.archived() {
+                    // Another node archived it, and cleared the stream away or began another epoch.
+                    look_up(&self.node, &self.known).await;
+                }
                 return Ok(archived);
             };
             let epoch = first.epoch;

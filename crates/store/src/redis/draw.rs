@@ -161,20 +161,26 @@ impl Node {
         }))
     }
 
-    /// Everybody who waits, before the opening. It may change meanwhile: its version tells.
+    /// Everybody who waits, before the opening. It may change meanwhile: its version tells. A scan
+    /// has whoever waits all the while, although others leave or another node writes its order: pages
+    /// by position would pass over those who move to an earlier one.
     async fn read_line(&self, event: &EventId) -> Result<Line, Failure> {
         let keys = self.keys(event);
         let mut line = Line::new();
-        let mut from = 0;
+        let mut cursor = String::from("0");
         loop {
-            let mut page = redis::cmd("ZRANGE");
-            page.arg(keys.queue()).arg(from).arg(from + PAGE - 1);
-            let members: Vec<String> = self.ask(&page).await?;
-            if members.is_empty() {
+            let mut page = redis::cmd("ZSCAN");
+            page.arg(keys.queue()).arg(&cursor).arg("COUNT").arg(PAGE);
+            let found: (String, Vec<String>) = self.ask(&page).await?;
+            // Each member is followed by its score.
+            let members = found.1.into_iter().step_by(2).collect::<Vec<_>>();
+            if !members.is_empty() {
+                self.read_places(&keys, members, &mut line).await?;
+            }
+            cursor = found.0;
+            if cursor == "0" {
                 return Ok(line);
             }
-            from += members.len();
-            self.read_places(&keys, members, &mut line).await?;
         }
     }
 

@@ -72,6 +72,15 @@ impl KnownEvent {
         is_news
     }
 
+    /// Takes over how far the event has come where it is told what counts: another decision may stand at
+    /// the place of the one that this node knows.
+    pub(super) fn adopt(&self, head: Head) {
+        let mut known = lock(&self.head);
+        if head >= *known {
+            *known = head;
+        }
+    }
+
     /// Forgets how far it had come: nothing of it was archived, and Redis has lost it.
     pub(super) fn forget(&self) {
         *lock(&self.head) = Head::default();

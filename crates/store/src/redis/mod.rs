@@ -80,7 +80,7 @@ use feed::ArchiveFeed;
 use known::KnownEvent;
 use node::Node;
 use onrush_core::ids::EventId;
-use onrush_core::{Command, Query, Reply, Time, View};
+use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -234,7 +234,8 @@ async fn execute(
     if command.traits().waits_for_archive && head > Head::default() {
         node.settle(event, head).await?;
     }
-    if matches!(command, Command::CreateEvent { .. }) {
+    let exists = matches!(reply, Ok(_) | Err(Failure::Refused(Refusal::EventExists)));
+    if matches!(command, Command::CreateEvent { .. }) && exists {
         // Whoever is told of the event finds it in the list; if this node dies before, the one that
         // archives it sees to that.
         node.list_event(event, at).await?;

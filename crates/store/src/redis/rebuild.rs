@@ -157,11 +157,21 @@ impl Rebuilder<'_> {
         let mark = text(2).and_then(|mark| mark.parse().ok());
         let head = Head { epoch, seq: Seq(seq), mark };
         let known = self.known.head();
-        if head >= known && !head.contradicts(&known) {
+        if head >= known && !head.contradicts(&known) && !self.is_older().await? {
             self.known.saw(head);
             return Ok(Some(head));
         }
         Ok(None)
+    }
+
+    /// Whether an older version added its seats, and did not write which are side by side.
+    async fn is_older(&self) -> Result<bool, Obstacle> {
+        let mut seats = redis::cmd("EXISTS");
+        seats.arg(self.known.keys.seats());
+        let mut segments = redis::cmd("EXISTS");
+        segments.arg(self.known.keys.segments());
+        let has_seats = self.node.client.command(&seats).await? != redis::Value::Int(0);
+        Ok(has_seats && self.node.client.command(&segments).await? == redis::Value::Int(0))
     }
 
     async fn run_with_lease(&mut self) -> Result<Head, Obstacle> {
@@ -170,7 +180,7 @@ impl Rebuilder<'_> {
         match self.shut(wanted).await? {
             Shut::Now => {}
             Shut::Fine(head) => {
-                self.known.saw(head);
+                self.known.adopt(head);
                 return Ok(head);
             }
         }

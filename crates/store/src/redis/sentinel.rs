@@ -124,7 +124,9 @@ impl Sentinels {
                 break;
             }
         }
-        let Some(best) = best else {
+        // One that lags behind the others, and answers alone, would lead back to a master of before.
+        let is_most = answered > self.all.len() / 2;
+        let Some(best) = best.filter(|best| is_most || best.epoch >= least) else {
             return Err(failed.unwrap_or_else(|| away("there are no Sentinels to ask")));
         };
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);

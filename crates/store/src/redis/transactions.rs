@@ -129,8 +129,12 @@ impl Transactions {
         let home = home.unwrap_or_else(|| self.first_home());
         let (mut connection, told) = match self.read(&home, script, keys, args).await {
             Ok(read) => read,
-            // Whoever has waited that long for an answer is not kept waiting for the next.
-            Err(error) if error.is_timeout() => return Err(error.into()),
+            // Whoever has waited that long for an answer is not kept waiting for the next. The server may
+            // be gone for good: the next one asks who has its place.
+            Err(error) if error.is_timeout() => {
+                lock(&self.homes).remove(keys[0]);
+                return Err(error.into());
+            }
             Err(error) => {
                 return match self.moved(&error) {
                     Some(elsewhere) => Ok(Attempt::Moved(elsewhere)),

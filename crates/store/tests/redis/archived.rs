@@ -1,8 +1,8 @@
 //! Events end: what an archived one took up in Redis is free again, whoever dies in between.
 
 use crate::stage::{
-    MemoryArchive, PATIENCE, confirm_command, done, flash_sale, hold, open, options, settings,
-    until,
+    MemoryArchive, PATIENCE, confirm_command, done, flash_sale, free_units, hold, open, options,
+    settings, until,
 };
 use onrush_core::ids::EventId;
 use onrush_core::question::EventNow;
@@ -68,6 +68,52 @@ async fn one_small_hash_is_left_of_an_archived_event() {
     assert_eq!(report.violations, Vec::<String>::new());
     assert!(report.decisions > 10, "its history is still looked at: {report:?}");
     engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn event_that_was_refused_is_in_no_list() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let engine = open(&redis, MemoryArchive::new()).await;
+    let event = sell_and_archive(&engine).await;
+    let create = |settings| Command::CreateEvent { settings: Box::new(settings) };
+    let refused = engine.execute(event, create(settings())).await;
+    assert!(matches!(refused, Err(Failure::Refused(Refusal::EventArchived { .. }))), "{refused:?}");
+    let mut wrong = settings();
+    wrong.hold_ttl_ms = 0;
+    let refused = engine.execute("never".parse().expect("an id"), create(wrong)).await;
+    assert!(
+        matches!(refused, Err(Failure::Refused(Refusal::InvalidSettings { .. }))),
+        "{refused:?}"
+    );
+    assert_eq!(engine.events().await.expect("a list").value, Vec::<EventId>::new());
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn node_that_finds_an_event_archived_by_another_has_nothing_left_to_archive() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let quiet = Options { ticks: false, ..options(&redis, archive.other_node()) };
+    let other = RedisEngine::open(quiet).await.expect("the engine begins");
+    let one = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&one, 10).await;
+    assert_eq!(free_units(&other, &event).await, 10);
+    until("all of it is archived", async || (other.figures().unarchived == 0).then_some(())).await;
+    hold(&one, &event, "ada", "b1").await.expect("units are free");
+    one.execute(event.clone(), confirm_command("ada", "b1")).await.expect("free of charge");
+    done(&one, &event, Command::Close).await;
+    done(&one, &event, self::archive()).await;
+    let probe = probe(&redis).await;
+    let stream = format!("onrush:{{{event}}}:feed");
+    until("the stream is gone", async || {
+        (!keys_of(&probe, &event).await.contains(&stream)).then_some(())
+    })
+    .await;
+    // Nobody else archives any more, so that the other node does it itself.
+    one.close().await;
+    assert_eq!(is_archived(&other, &event).await, Some(()));
+    until("nothing is left", async || (other.figures().unarchived == 0).then_some(())).await;
+    other.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

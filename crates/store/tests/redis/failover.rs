@@ -174,6 +174,29 @@ async fn node_that_has_seen_another_decision_of_the_same_number_has_the_event_re
 }
 
 #[tokio::test]
+async fn node_whose_last_decision_was_lost_goes_on_from_the_one_that_was_archived_in_its_place() {
+    let Some(redis) = need(shared_redis()) else { return };
+    let archive = MemoryArchive::new();
+    let (one, other, event) = two_nodes(&redis, &archive).await;
+    archive.set_away(true);
+    let replica = Replica::of(&redis, &event);
+    hold(&one, &event, "dan", "b4").await.expect("units are free");
+    replica.take_over();
+    hold(&other, &event, "cyd", "b3").await.expect("units are free");
+    archive.set_away(false);
+    until("what the new master has, in the archive", || async {
+        (archive.of_event(&event).len() == 6).then_some(())
+    })
+    .await;
+    // Nobody else decides anything.
+    decided(&one, &event, hold_command("eve", "b5")).await.expect("units are free");
+    let dan = decided(&one, &event, confirm_command("dan", "b4")).await;
+    assert_eq!(dan, Err(Refusal::ReservationNotFound));
+    decided(&one, &event, confirm_command("cyd", "b3")).await.expect("it is theirs");
+    assert_sound(&one).await;
+}
+
+#[tokio::test]
 async fn confirmation_in_an_event_whose_history_is_in_a_file_is_not_told_from_before_its_end() {
     let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();

@@ -1,11 +1,14 @@
 //! An event that Redis has lost, as a whole or its last decisions, is made again from the archive.
 
 use crate::stage::{
-    MemoryArchive, confirm_command, flash_sale, free_units, hold, hold_command, id, open, until,
+    MemoryArchive, confirm_command, done, flash_sale, free_units, hold, hold_command, id, open,
+    until,
 };
+use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
 use onrush_core::question::{BookingOf, EventNow};
+use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use onrush_core::{Command, Event};
 use onrush_store::redis::{Options, Probe, RedisEngine};
 use onrush_store::{Ask, Engine, Failure, Seq};
@@ -94,6 +97,48 @@ async fn a_redis_that_is_flushed_in_the_middle_of_a_sale_loses_nothing_that_is_a
     assert_as_archived(&redis, &archive, &event).await;
     let events = engine.events().await.expect("an answer").value;
     assert_eq!(events, [event], "the event is listed again");
+}
+
+#[tokio::test]
+async fn seats_that_an_older_version_added_are_written_anew() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 3).await;
+    let seat = |number: u32| SeatSpec {
+        seat: id(&format!("A-{number}")),
+        section: "Stalls".into(),
+        row: "A".into(),
+        number: number.to_string().into(),
+        category: "all".into(),
+        rank: number,
+        aisle: false,
+        access: Access::Anyone,
+    };
+    let categories = vec![CategorySpec { name: "all".into(), price_minor: 0 }];
+    let seats = (1..=4).map(seat).collect();
+    done(&engine, &event, Command::AddSeats { categories, seats }).await;
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    // That version did not write which seats are side by side.
+    let keys =
+        redis.command(&["KEYS", &format!("onrush:{{{event}}}:segments*")]).expect("Redis answers");
+    assert!(!keys.trim().is_empty(), "there are such keys");
+    for key in keys.lines() {
+        redis.command(&["DEL", key]).expect("Redis answers");
+    }
+    let best = Best::new(2, Together::Must).expect("a quantity");
+    let order = Arc::new(BestOrder::new(best, None).expect("an order"));
+    let command = Command::HoldBest {
+        booking: id("b1"),
+        user: id("ada"),
+        order,
+        channels: vec![],
+        types: Default::default(),
+    };
+    once_rebuilt(&engine, &event, command).await.expect("seats are free");
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    let report = engine.audit().await.expect("a report");
+    assert_eq!(report.violations, Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -519,6 +519,37 @@ async fn a_drawn_line_stands_in_the_order_of_the_seed_with_late_comers_behind() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_leaves_or_draws_at_the_same_time_costs_nobody_their_rank() {
+    let Some(world) = World::start() else { return };
+    let (one, other) = (world.node().await, world.node().await);
+    world.set_clock(NOON);
+    one.prequeue(drawn()).await;
+    join_many(&one, 0..5_200).await;
+    one.done(Command::ClosePrequeue).await;
+    let open = || Command::OpenSale { seed: Some(seed()), public_value: None };
+    let leaves = async {
+        for number in 0..400 {
+            let leave = Command::Leave { place: place(number), user: user(number) };
+            drop(other.engine.execute(event(), leave).await);
+        }
+    };
+    let (first, second, ()) = tokio::join!(one.run(open()), other.run(open()), leaves);
+    assert!(first.is_ok() != second.is_ok(), "{first:?} {second:?}");
+    // Everybody stands where the rules have them, by what was archived alone.
+    let rules = world.by_the_rules().await;
+    let order: Vec<_> = rules
+        .snapshot()
+        .filter_map(|row| match row {
+            SnapshotRow::Place(row) => Some(row.number),
+            _ => None,
+        })
+        .collect();
+    let found: Vec<_> = line(&world).iter().map(|(number, _)| *number).collect();
+    let other = found.iter().zip(&order).position(|(found, by_rules)| found != by_rules);
+    assert_eq!((found.len(), other), (order.len(), None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_list_of_entrants_is_that_of_the_moment_although_people_join_meanwhile() {
     let Some(world) = World::start() else { return };
     let (one, other) = (world.node().await, world.node().await);
