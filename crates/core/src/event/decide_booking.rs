@@ -186,14 +186,13 @@ impl Event {
         self.check_user_limit(user, order.units())?;
         self.check_limits_of_best(user, order, types, &groups, &mut prices_minor)?;
         self.check_few_ended(user)?;
-        let best = {
+        let (best, is_first) = {
             let suits = |first: &[SeatId]| self.suits(at, order, first, types);
             self.best_of_channels(settings, order, &prices_minor, &may_use, suits)?
         };
         let mut seats = best.clone();
         seats.extend(beside.into_iter().flat_map(|beside| beside.seats()).cloned());
         // A first choice that is had is like seats that are named.
-        let is_first = best == order.best().first_choice();
         let by_rules = if is_first { &[] } else { best.as_slice() };
         self.check_singles(settings, &seats, by_rules, &may_use.numbers())?;
         let pools = beside.map(|beside| beside.pools().to_vec()).unwrap_or_default();

@@ -16,6 +16,7 @@ use crate::seats::SeatState;
 use crate::settings::Settings;
 use crate::spec::Reason;
 use crate::time::Time;
+use std::collections::BTreeMap;
 
 /// The channels that a visitor may use, the one to take from first before the others.
 pub(super) struct MayUse<'a>(Vec<Usable<'a>>);
@@ -225,7 +226,7 @@ impl Event {
     }
 
     /// The best seats: the first choice if it can be had, and suits, else those of the first channel that has
-    /// enough of them, else everybody's.
+    /// enough of them, else everybody's. Also whether it is the first choice.
     pub(super) fn best_of_channels(
         &self,
         settings: &Settings,
@@ -233,13 +234,13 @@ impl Event {
         prices_minor: &[Option<i64>],
         may_use: &MayUse<'_>,
         suits: impl Fn(&[SeatId]) -> bool,
-    ) -> Result<Vec<SeatId>, Refusal> {
+    ) -> Result<(Vec<SeatId>, bool), Refusal> {
         let singles = settings.single_seats;
         if order.best().accessible() == 0 {
             let first = self.seats.first_choice(order, singles, prices_minor, &may_use.numbers());
             if let Some(first) = first.filter(|it| self.is_within_quotas(it, may_use) && suits(it))
             {
-                return Ok(first);
+                return Ok((first, true));
             }
         }
         let quantity = order.best().quantity();
@@ -247,10 +248,10 @@ impl Event {
         for usable in roomy {
             let number = Some(usable.number);
             if let Ok(found) = self.seats.best(order, singles, prices_minor, number) {
-                return Ok(found);
+                return Ok((found, false));
             }
         }
-        self.seats.best(order, singles, prices_minor, None)
+        self.seats.best(order, singles, prices_minor, None).map(|found| (found, false))
     }
 
     fn is_within_quotas(&self, seats: &[SeatId], may_use: &MayUse<'_>) -> bool {
@@ -319,6 +320,30 @@ impl Event {
             source.is_none() && self.seats.get(seat).is_none_or(|it| it.state != SeatState::Free)
         };
         let gone: Vec<SeatId> = seats.filter(is_gone).map(|(seat, _)| seat.clone()).collect();
-        if gone.is_empty() { Ok(()) } else { Err(Refusal::SeatUnavailable { seats: gone }) }
+        if !gone.is_empty() {
+            return Err(Refusal::SeatUnavailable { seats: gone });
+        }
+        let pools = terms.lines.pools().iter().map(|line| line.quantity);
+        self.check_quotas(sources.iter().zip(pools.chain(std::iter::repeat(1))))
+    }
+
+    /// Checks that no more units are taken through a channel again than may still be.
+    fn check_quotas<'a>(
+        &self,
+        units: impl Iterator<Item = (&'a Option<ChannelId>, u32)>,
+    ) -> Result<(), Refusal> {
+        let mut again: BTreeMap<&ChannelId, u32> = BTreeMap::new();
+        for (source, units) in units {
+            let Some(id) = source else { continue };
+            let through = again.entry(id).or_default();
+            *through += units;
+            let ChannelView { spec: ChannelSpec { quota, .. }, taken, .. } = self.channel_of(id)?;
+            if let Some(quota) = *quota
+                && *through > quota.saturating_sub(*taken)
+            {
+                return Err(Refusal::ChannelQuota { channel: id.clone(), quota, taken: *taken });
+            }
+        }
+        Ok(())
     }
 }

@@ -321,6 +321,32 @@ fn late_money_buys_from_the_channel_again_or_from_everybodys() {
 }
 
 #[test]
+fn late_money_buys_no_more_through_a_channel_than_its_quota() {
+    let mut stage = Stage::created(Settings { room: None, ..settings() });
+    stage.stock_up(500);
+    stage.ok(Command::OpenSale { seed: None, public_value: None });
+    stage.ok(set("fans", Some(2), None));
+    stage.ok(allot(lines(&[("ga", 3)], &["A-1"]), None, Some("fans")));
+    let ga = |booking, user| through(&["fans"], hold(booking, user, lines(&[("ga", 2)], &[])));
+    let seats = through(&["fans"], hold("b3", "cy", lines(&[("ga", 1)], &["A-1"])));
+    stage.ok(ga("b1", "ann"));
+    stage.ok(begin("b1", "ann", "p-b1"));
+    stage.pass_ms(3_600_000);
+    stage.ok(seats);
+    stage.ok(begin("b3", "cy", "p-b3"));
+    stage.refused(confirm("b1", "ann", Some("p-b1")), "CHANNEL_QUOTA");
+    stage.pass_ms(3_600_000);
+    stage.ok(confirm("b1", "ann", Some("p-b1")));
+    assert_eq!(channel(&stage, "fans").taken, 2);
+    // A pool's units and a seat count together.
+    stage.ok(set("fans", Some(3), None));
+    stage.refused(confirm("b3", "cy", Some("p-b3")), "CHANNEL_QUOTA");
+    stage.ok(set("fans", Some(4), None));
+    stage.ok(confirm("b3", "cy", Some("p-b3")));
+    stage.check_recovery();
+}
+
+#[test]
 fn what_is_set_aside_is_told_by_channel_in_the_order_of_their_ids() {
     let mut stage = with_fans(None);
     stage.ok(allot(lines(&[("ga", 1)], &["A-3"]), None, Some("box")));

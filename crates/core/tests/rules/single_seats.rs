@@ -2,10 +2,13 @@
 
 use crate::best::{any, hold_best, house_with, row};
 use crate::stage::{Stage, hold, lines, release, settings};
+use crate::types::{adult, set};
 use onrush_core::best::{Best, Together};
 use onrush_core::ids::SeatId;
+use onrush_core::prices::Priced;
 use onrush_core::settings::{Settings, SingleSeats};
-use onrush_core::spec::CategorySpec;
+use onrush_core::spec::{CategorySpec, SeatSpec};
+use onrush_core::types::TicketType;
 use onrush_core::{Command, Refusal, Reply};
 
 /// The house of the best seats (row A of 6 with an aisle after the fourth, row B of 5, both of one
@@ -147,6 +150,24 @@ fn a_first_choice_leaves_nobody_alone_either() {
     };
     assert_eq!(view.terms.lines, lines(&[], &["B1", "B2", "B3"]), "with B1 nobody is alone");
     stage.check_recovery();
+}
+
+#[test]
+fn seats_that_the_rules_choose_are_theirs_although_they_were_a_first_choice_that_did_not_suit() {
+    let mut stage = Stage::created(Settings { room: None, ..strict() });
+    let of = |category: &'static str| move |seat| SeatSpec { category: category.into(), ..seat };
+    let seats = row("S1", "A", 3, 1).map(of("X")).chain(row("S1", "B", 3, 1).map(of("Y")));
+    let seats = seats.chain(row("S2", "C", 2, 1).map(of("X"))).collect();
+    let price = |name: &str| CategorySpec { name: name.into(), price_minor: 100 };
+    stage.ok(Command::AddSeats { categories: vec![price("X"), price("Y")], seats });
+    stage.ok(Command::OpenSale { seed: None, public_value: None });
+    let fours = TicketType { min: 4, ..adult() };
+    stage.ok(set(Priced::Category("X".into()), vec![fours]));
+    let best = Best::new(4, Together::Prefer).expect("a quantity");
+    let best = best.within(vec![], vec!["S1".into()]).expect("names");
+    let best = best.rather(ids(&["A1", "A2", "B1", "B2"])).expect("as many");
+    // A3 would be alone, and C1 and C2 would not leave it so: that is said of named seats only.
+    stage.refused(hold_best("b1", "ann", best, None), "TYPE_LIMIT");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 -- Args      1 booking · 2 user · 3 the payment that succeeded, or ''
 -- Reply     {"hold":…}; the same payment again changes nothing
 -- Refusals  RESERVATION_NOT_FOUND EVENT_NOT_OPEN INSUFFICIENT_STOCK SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED
---           PAYER_LIMIT_EXCEEDED ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS
+--           PAYER_LIMIT_EXCEEDED CHANNEL_QUOTA ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS
 --           PAYMENT_REQUIRED PAYMENT_MISMATCH
 -- Changes   hold_confirmed [session_ended] [slot_freed] | [hold_expired [slot_freed]] hold_confirmed_late
 --#include begin

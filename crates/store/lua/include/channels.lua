@@ -91,6 +91,11 @@ local function channels_open()
     return tonumber(string.match(channel.spec, '"quota":(%d+)'))
   end
 
+  local function quota_exceeded(channel)
+    return no('CHANNEL_QUOTA', '"channel":"' .. channel.id .. '","quota":' .. int(quota_of(channel))
+      .. ',"taken":' .. int(channel.taken))
+  end
+
   function channels.may_use(names)
     local usable, is_named = {}, {}
     for id in string.gmatch(names, '[^,]+') do
@@ -181,9 +186,7 @@ local function channels_open()
     for _, it in ipairs(usable) do
       it.left = it.left - through[it.channel.id]
       if it.left < 0 and not refusal then
-        local quota, taken = quota_of(it.channel), it.channel.taken
-        refusal = no('CHANNEL_QUOTA', '"channel":"' .. it.channel.id .. '","quota":' .. int(quota)
-          .. ',"taken":' .. int(taken))
+        refusal = quota_exceeded(it.channel)
       end
     end
     return sources, refusal
@@ -201,6 +204,21 @@ local function channels_open()
     return again
   end
 
+  -- The refusal where more units are taken through a channel again than may still be.
+  local function over_quota(again, lines, stock)
+    local through = {}
+    for i, id in ipairs(again) do
+      if id ~= '' then
+        local channel = channels.get(id)
+        local quota = quota_of(channel)
+        through[id] = (through[id] or 0) + (stock.pools[i] and lines.quantities[i] or 1)
+        if quota and through[id] > math.max(quota - channel.taken, 0) then
+          return quota_exceeded(channel)
+        end
+      end
+    end
+  end
+
   function channels.check_again(hold, lines, stock)
     local again, gone = channels.sources_again(hold, lines, stock), {}
     for i, pool in ipairs(stock.pools) do
@@ -214,7 +232,7 @@ local function channels_open()
         gone[#gone + 1] = str(seat.id)
       end
     end
-    return unavailable(gone)
+    return unavailable(gone) or over_quota(again, lines, stock)
   end
 
   -- The refusal of units that are not free in one channel, or nil.
