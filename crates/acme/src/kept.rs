@@ -76,14 +76,6 @@ impl Kept {
         self.write(ACCOUNT, &text)
     }
 
-    /// The authority does not know the account any more.
-    pub(crate) fn forget_account(&self) -> Result<(), String> {
-        match fs::remove_file(self.0.join(ACCOUNT)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.wrong(ACCOUNT, error)),
-            Ok(()) | Err(_) => Ok(()),
-        }
-    }
-
     fn wrong(&self, name: &str, why: impl std::fmt::Display) -> String {
         format!("{}: {why}", self.0.join(name).display())
     }

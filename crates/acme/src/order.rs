@@ -34,10 +34,8 @@ pub(crate) async fn fetch(
     let wanted = NewOrder::new(&names);
     let account = account(settings, http, kept).await?;
     let mut order = match account.new_order(&wanted).await {
-        Err(Error::Api(problem)) if problem.r#type.as_deref() == Some(NO_ACCOUNT) => {
-            let kept_account = kept.clone();
-            blocking(move || kept_account.forget_account()).await.map_err(local)?;
-            let account = self::account(settings, http, kept).await?;
+        Err(error) if is_forgotten(&error) => {
+            let account = new_account(settings, http, kept).await?;
             account.new_order(&wanted).await?
         }
         ordered => ordered?,
@@ -50,6 +48,11 @@ pub(crate) async fn fetch(
     Pair::new(chain.into(), key.into()).map_err(|why| Trouble::refused(why.to_string()))
 }
 
+/// Whether the authority knows nothing of the account that was kept.
+fn is_forgotten(error: &Error) -> bool {
+    matches!(error, Error::Api(problem) if problem.r#type.as_deref() == Some(NO_ACCOUNT))
+}
+
 /// Something on this machine that fails. The authority may have made an account already, and counts
 /// them, so it is not tried again at once.
 fn local(why: String) -> Trouble {
@@ -60,29 +63,43 @@ fn local(why: String) -> Trouble {
 async fn account(settings: &AcmeSettings, http: &Http, kept: &Kept) -> Result<Account, Trouble> {
     let (place, directory) = (kept.clone(), settings.directory.clone());
     let found = blocking(move || place.account(&directory)).await.map_err(local)?;
-    let contacts: Vec<&str> = settings.contact.as_deref().into_iter().collect();
-    let builder = Account::builder_with_http(Box::new(http.clone()));
-    let Some(found) = found else {
-        let new = NewAccount {
-            contact: &contacts,
-            terms_of_service_agreed: settings.accept_terms,
-            only_return_existing: false,
-        };
-        let bound = settings.external_account();
-        let bound = bound.map(|(kid, key)| ExternalAccountKey::new(kid.to_owned(), &key));
-        let made = builder.create(&new, settings.directory.clone(), bound.as_ref()).await?;
-        let (account, credentials) = made;
-        store(settings, kept, credentials).await?;
-        return Ok(account);
-    };
+    let Some(found) = found else { return new_account(settings, http, kept).await };
     let is_told = found.contact == settings.contact;
     let credentials = serde_json::to_value(&found.credentials).map_err(Error::from)?;
+    let builder = Account::builder_with_http(Box::new(http.clone()));
     let account = builder.from_credentials(found.credentials).await?;
     if !is_told {
-        account.update_contacts(&contacts).await?;
+        match account.update_contacts(&contacts(settings)).await {
+            Err(error) if is_forgotten(&error) => return new_account(settings, http, kept).await,
+            told => told?,
+        }
         store(settings, kept, serde_json::from_value(credentials).map_err(Error::from)?).await?;
     }
     Ok(account)
+}
+
+/// An account with a key of its own, kept in the place of the one before.
+async fn new_account(
+    settings: &AcmeSettings,
+    http: &Http,
+    kept: &Kept,
+) -> Result<Account, Trouble> {
+    let new = NewAccount {
+        contact: &contacts(settings),
+        terms_of_service_agreed: settings.accept_terms,
+        only_return_existing: false,
+    };
+    let bound = settings.external_account();
+    let bound = bound.map(|(kid, key)| ExternalAccountKey::new(kid.to_owned(), &key));
+    let builder = Account::builder_with_http(Box::new(http.clone()));
+    let made = builder.create(&new, settings.directory.clone(), bound.as_ref()).await?;
+    let (account, credentials) = made;
+    store(settings, kept, credentials).await?;
+    Ok(account)
+}
+
+fn contacts(settings: &AcmeSettings) -> Vec<&str> {
+    settings.contact.as_deref().into_iter().collect()
 }
 
 async fn store(

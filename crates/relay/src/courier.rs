@@ -17,17 +17,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument, Span, trace_span};
 
 /// For how long a message is tried: three days.
 pub const GIVE_UP_AFTER_MS: i64 = 3 * 24 * 3_600_000;
+/// How often it is tried however old it is: for an hour. A channel may be back after a week.
+const LEAST_ATTEMPTS: u32 = 12;
 /// The pause after the first failure; each further one doubles it.
 const FIRST_PAUSE_MS: i64 = 1_000;
 /// The longest pause between two attempts.
 const LONGEST_PAUSE_MS: i64 = 3_600_000;
-/// Deliveries that are read from the outbox at once.
-const BATCH: usize = 256;
+/// Deliveries that are read from the outbox at once, for each attempt that may be under way: few, so
+/// that other nodes have some too.
+const BATCH: usize = 8;
 /// How long to wait when the ledger does not answer.
 const LEDGER_PAUSE: Duration = Duration::from_secs(1);
 /// The longest sleep: clocks are set, and a timer that runs for days need not be trusted.
@@ -100,6 +104,9 @@ impl Courier {
     /// Delivers until `stop` says so.
     pub async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         let (mut hands, mut running) = (Batch::default(), FuturesUnordered::new());
+        // Three times before other nodes are given what is here: one may fail.
+        let keep_every = self.ledger.keeps_for().map(|keeps_for| keeps_for / 3);
+        let mut kept = Instant::now();
         while !*stop.borrow() {
             let mut readable = true;
             if hands.waiting.is_empty() && running.len() < self.channel.parallel() {
@@ -113,6 +120,10 @@ impl Courier {
             let pause = match readable {
                 true => self.pause(&hands, running.is_empty()).await,
                 false => LEDGER_PAUSE,
+            };
+            let pause = match keep_every.filter(|_| !hands.taken.is_empty()) {
+                Some(keep_every) => pause.min(keep_every.saturating_sub(kept.elapsed())),
+                None => pause,
             };
             // In this order, so that the same things happening make the same deliveries.
             tokio::select! {
@@ -130,6 +141,10 @@ impl Courier {
                 () = self.bell.notified() => {}
                 () = tokio::time::sleep(pause) => self.write_down(&mut hands).await,
             }
+            if keep_every.is_some_and(|keep_every| kept.elapsed() >= keep_every) {
+                kept = Instant::now();
+                self.keep(&mut hands).await;
+            }
         }
         let drain = async {
             while let Some(outcome) = running.next().await {
@@ -143,7 +158,7 @@ impl Courier {
 
     /// Takes what is due from the outbox; says whether it could be read.
     async fn fetch(&self, hands: &mut Batch) -> bool {
-        let limit = BATCH + hands.taken.len();
+        let limit = BATCH * self.channel.parallel() + hands.taken.len();
         match self.ledger.deliveries(self.channel.name(), self.clock.now(), limit).await {
             Ok(due) => {
                 for delivery in due {
@@ -156,6 +171,29 @@ impl Courier {
             Err(error) => {
                 tracing::warn!(%error, channel = self.channel.name(), "the outbox cannot be read");
                 false
+            }
+        }
+    }
+
+    /// Keeps what is here from being given to other nodes. What one was given all the same is left to it,
+    /// unless it is under way.
+    async fn keep(&self, hands: &mut Batch) {
+        if hands.taken.is_empty() {
+            return;
+        }
+        let taken = hands.taken.iter().cloned().collect();
+        match self.ledger.keep_deliveries(self.channel.name(), taken).await {
+            Ok(kept) => {
+                let kept: HashSet<String> = kept.into_iter().collect();
+                let Batch { waiting, taken, outcomes: _ } = hands;
+                waiting.retain(|delivery| {
+                    let id = &delivery.message.id;
+                    kept.contains(id) || !taken.remove(id)
+                });
+            }
+            Err(error) => {
+                let channel = self.channel.name();
+                tracing::warn!(%error, channel, "deliveries may be given to other nodes as well");
             }
         }
     }
@@ -197,10 +235,9 @@ impl Courier {
             Attempt::Done => Delivered::Done,
             Attempt::Failed(error) => {
                 let again = at.plus_ms(pause_ms(attempts, u64::from_le_bytes(random())));
-                if again.since_ms(since) >= GIVE_UP_AFTER_MS {
-                    Delivered::Dead { at, error }
-                } else {
-                    Delivered::Again { at: again, error }
+                match is_given_up(attempts, again.since_ms(since)) {
+                    true => Delivered::Dead { at, error },
+                    false => Delivered::Again { at: again, error },
                 }
             }
             Attempt::Hopeless(error) => Delivered::Dead { at, error },
@@ -279,6 +316,12 @@ fn came_to(span: &Span, attempt: &Attempt) {
     }
 }
 
+/// Whether a message is given up after a failure with `attempts` before it, whose next attempt would
+/// be so long after it happened.
+const fn is_given_up(attempts: u32, after_ms: i64) -> bool {
+    after_ms >= GIVE_UP_AFTER_MS && attempts + 1 >= LEAST_ATTEMPTS
+}
+
 /// The pause after a failure with `attempts` before it: doubled each time, and moved by up to a
 /// quarter either way, so that what failed together does not come back together.
 fn pause_ms(attempts: u32, dice: u64) -> i64 {
@@ -303,5 +346,21 @@ mod tests {
             }
         }
         assert_ne!(pause_ms(3, 1), pause_ms(3, 2));
+    }
+
+    #[test]
+    fn an_old_message_is_tried_for_an_hour_all_the_same() {
+        for (attempts, after_ms, is_over) in [
+            (0, GIVE_UP_AFTER_MS - 1, false),
+            (80, GIVE_UP_AFTER_MS - 1, false),
+            (80, GIVE_UP_AFTER_MS, true),
+            (0, 7 * 24 * 3_600_000, false),
+            (10, 7 * 24 * 3_600_000, false),
+            (11, 7 * 24 * 3_600_000, true),
+        ] {
+            assert_eq!(is_given_up(attempts, after_ms), is_over, "{attempts} {after_ms}");
+        }
+        let tried_ms: i64 = (0..LEAST_ATTEMPTS).map(|attempts| pause_ms(attempts, 0)).sum();
+        assert!(tried_ms > 3_000_000, "{tried_ms}");
     }
 }

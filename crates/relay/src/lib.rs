@@ -11,6 +11,7 @@ mod deps;
 pub mod letter;
 pub mod mail;
 pub mod messages;
+mod smtp;
 mod trouble;
 pub mod webhook;
 

@@ -8,19 +8,15 @@ use crate::courier::{Attempt, Attempting, Channel};
 use crate::deps::RelayDeps;
 use crate::letter::{Facts, Letter, addressable, compose, one_line};
 use crate::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, MAIL};
+use crate::smtp::{PARALLEL, Smtp};
+use lettre::Address;
 use lettre::message::header::ContentType;
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
-use lettre::transport::smtp::PoolConfig;
-use lettre::transport::smtp::authentication::Credentials;
-use lettre::transport::smtp::client::{
-    Certificate, CertificateStore, Identity, Tls as Wire, TlsParameters,
-};
-use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use onrush_base::auth::link::BookingLinks;
 use onrush_base::beside::beside;
 use onrush_base::config::ConfigError;
 use onrush_base::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED};
-use onrush_base::config::relay::{MailSettings, Tls};
+use onrush_base::config::relay::MailSettings;
 use onrush_base::tickets::{Confirmed, TicketSigner};
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId};
@@ -34,7 +30,6 @@ use onrush_ledger::saga::tells_of_a_try;
 use onrush_ledger::{Ledger, LedgerError};
 use onrush_store::embedded::Clock;
 use onrush_store::{Ask, Engine, Failure};
-use onrush_tls::{Certificates, why_refused};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::future::Future;
@@ -44,12 +39,8 @@ use std::time::Duration;
 
 pub use lettre::Message as Mail;
 
-/// How long the server may take for each answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long one attempt may take altogether.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Connections to the server at a time.
-const PARALLEL: u32 = 4;
 
 /// What takes mail: the shop's SMTP server, or a simulated one.
 pub trait MailServer: Send + Sync + 'static {
@@ -67,27 +58,6 @@ pub struct NotTaken {
     pub code: Option<u16>,
     /// What went wrong.
     pub said: String,
-}
-
-/// What the settings call the certificates.
-const CERTIFICATES: &str = "mail.certificates";
-
-/// A server that is spoken with over SMTP.
-struct Smtp(AsyncSmtpTransport<Tokio1Executor>);
-
-impl MailServer for Smtp {
-    fn send(&self, mail: Mail) -> Sending<'_> {
-        Box::pin(async move {
-            let sent = self.0.send(mail).await;
-            sent.map(drop).map_err(|error| NotTaken {
-                code: error.status().map(u16::from),
-                said: match why_refused(&error, CERTIFICATES) {
-                    Some(why) => format!("no connection: {why}. ({error})"),
-                    None => error.to_string(),
-                },
-            })
-        })
-    }
 }
 
 /// The channel to buyers.
@@ -122,24 +92,8 @@ impl MailChannel {
     /// The settings cannot be used.
     pub fn new(settings: &MailSettings, parts: &RelayDeps) -> Result<Self, ConfigError> {
         settings.check().map_err(ConfigError::new)?;
-        let (host, port) = settings.server().map_err(ConfigError::new)?;
-        let certificates = settings.certificates.load(CERTIFICATES).map_err(ConfigError::new)?;
-        let tls = || parameters(host, &certificates);
-        let wire = match settings.tls {
-            Tls::Starttls => Wire::Required(tls()?),
-            Tls::Tls => Wire::Wrapper(tls()?),
-            Tls::None => Wire::None,
-        };
-        let mut server = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(host)
-            .port(port)
-            .tls(wire)
-            .timeout(Some(ANSWER_TIMEOUT))
-            .pool_config(PoolConfig::new().max_size(PARALLEL));
-        if let (Some(user), Some(password)) = (&settings.user, &settings.password) {
-            let password = password.reveal().to_owned();
-            server = server.credentials(Credentials::new(user.clone(), password));
-        }
-        Self::with(settings, parts, Box::new(Smtp(server.build())))
+        let server = Smtp::new(settings)?;
+        Self::with(settings, parts, Box::new(server))
     }
 
     /// The channel over a server that is not spoken with over sockets.
@@ -174,22 +128,6 @@ impl MailChannel {
     }
 }
 
-/// How to speak TLS with the server.
-fn parameters(host: &str, certificates: &Certificates) -> Result<TlsParameters, ConfigError> {
-    let wrong = |error: lettre::transport::smtp::Error| {
-        ConfigError::new(format!("{CERTIFICATES}: {error}"))
-    };
-    let mut builder = TlsParameters::builder(host.to_owned());
-    if let Some(authorities) = certificates.authorities() {
-        builder = builder.certificate_store(CertificateStore::None);
-        builder = builder.add_root_certificate(Certificate::from_pem(authorities).map_err(wrong)?);
-    }
-    if let Some(own) = certificates.own() {
-        builder = builder.identify_with(Identity::from_pem(own.chain(), own.key()).map_err(wrong)?);
-    }
-    builder.build_rustls().map_err(wrong)
-}
-
 impl Channel for MailChannel {
     fn name(&self) -> &str {
         MAIL
@@ -200,7 +138,7 @@ impl Channel for MailChannel {
     }
 
     fn parallel(&self) -> usize {
-        PARALLEL as usize
+        PARALLEL
     }
 
     fn attempt(&self, message: Message) -> Attempting {
@@ -425,11 +363,56 @@ fn address_hash(email: &str) -> [u8; 32] {
 }
 
 /// What a failure means. Only what is said of this address is final: the rest is the server's
-/// trouble or ours.
+/// trouble or ours. 550 is said of mailboxes that are not there, and of relaying, quotas and
+/// policies: which of them, the enhanced code after it tells (RFC 3463), if there is one.
 fn failed(why: &NotTaken, email: &str) -> Attempt {
     let said = one_line(&why.said).replace(email, "(the buyer's address)");
     match why.code {
-        Some(550 | 551 | 553) => Attempt::Hopeless(said),
+        Some(550 | 551 | 553) if enhanced(&said).is_none_or(is_of_the_mailbox) => {
+            Attempt::Hopeless(said)
+        }
         Some(_) | None => Attempt::Failed(said),
+    }
+}
+
+/// Subject and detail of the first enhanced code for a refusal that stands in an answer.
+fn enhanced(said: &str) -> Option<(u16, u16)> {
+    said.split(|letter: char| !(letter.is_ascii_digit() || letter == '.')).find_map(|word| {
+        let (subject, detail) = word.trim_matches('.').strip_prefix("5.")?.split_once('.')?;
+        let is_short = |part: &str| (1..=3).contains(&part.len());
+        let both = is_short(subject) && is_short(detail);
+        both.then(|| Some((subject.parse().ok()?, detail.parse().ok()?))).flatten()
+    })
+}
+
+/// Whether an enhanced code says that this mailbox is none, or is closed.
+const fn is_of_the_mailbox((subject, detail): (u16, u16)) -> bool {
+    matches!((subject, detail), (1, _) | (2, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_said_of_the_mailbox_is_final() {
+        for (code, said, is_final) in [
+            (Some(550), "permanent error (550): no such user", true),
+            (Some(550), "permanent error (550): 5.1.1 <ann@x.org>: no such user", true),
+            (Some(550), "permanent error (550): 5.2.1 mailbox disabled", true),
+            (Some(553), "permanent error (553): 5.1.3 bad address", true),
+            (Some(551), "permanent error (551): elsewhere", true),
+            // Versions and addresses of servers are no codes.
+            (Some(550), "permanent error (550): mx5.1.22.7 says no, try 127.5.7.1", true),
+            (Some(550), "permanent error (550): 5.7.1 relaying denied", false),
+            (Some(550), "permanent error (550): 5.4.5 daily quota exceeded", false),
+            (Some(550), "permanent error (550): 5.2.2 mailbox full", false),
+            (Some(554), "permanent error (554): 5.1.1 no such user", false),
+            (Some(451), "transient error (451): not now", false),
+            (None, "no connection", false),
+        ] {
+            let attempt = failed(&NotTaken { code, said: said.into() }, "ann@x.org");
+            assert_eq!(matches!(attempt, Attempt::Hopeless(_)), is_final, "{said}: {attempt:?}");
+        }
     }
 }

@@ -19,6 +19,7 @@ use onrush_store::embedded::Clock;
 use serde::Serialize;
 use serde_json::Value;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -135,15 +136,24 @@ impl Receiver {
             Ok(answer) => {
                 Attempt::Failed(format!("the receiver answered {}", answer.status().as_u16()))
             }
-            // The same address will not become a public one.
-            Err(error @ CallError::Forbidden) => Attempt::Hopeless(error.to_string()),
+            // An address will not become a public one. What a name stands for may be wrong for a while.
+            Err(error @ CallError::Forbidden) if self.is_at_an_address() => {
+                Attempt::Hopeless(error.to_string())
+            }
             Err(
-                error @ (CallError::Unreachable(_)
+                error @ (CallError::Forbidden
+                | CallError::Unreachable(_)
                 | CallError::TimedOut
                 | CallError::Broken(_)
                 | CallError::TooLong),
             ) => Attempt::Failed(error.to_string()),
         }
+    }
+
+    /// Whether the receiver's host is an address, and not a name.
+    fn is_at_an_address(&self) -> bool {
+        let host = self.url.host().unwrap_or_default();
+        host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
     }
 
     fn request(

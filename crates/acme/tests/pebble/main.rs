@@ -190,7 +190,17 @@ async fn an_account_is_made_once_again_after_the_authority_forgot_it() {
     let stage = Stage::start(&moved, data.path(), &pebble);
     stage.has_certificate().await;
     stage.end().await;
-    assert_ne!(account(), second);
+    let third = account();
+    assert_ne!(third, second);
+
+    // The same where the contact is another one by then.
+    fs::remove_file(data.path().join("keys/acme/certificate.pem")).unwrap();
+    pebble.restart().unwrap();
+    let moved = AcmeSettings { contact: Some("mailto:box@shop.example".into()), ..moved };
+    let stage = Stage::start(&moved, data.path(), &pebble);
+    stage.has_certificate().await;
+    stage.end().await;
+    assert_ne!(account().replace("box@", "door@"), third);
 }
 
 #[tokio::test]

@@ -263,7 +263,8 @@ impl Publisher {
                 };
                 let body = of_feed(entry, index, max_bytes);
                 outlet.send(record(Topic::Feed, body), fence).await?;
-                if let Some((topic, body)) = self.told(entry, change, remembered).await? {
+                if let Some((topic, body)) = self.told(entry, change, remembered, max_bytes).await?
+                {
                     outlet.send(record(topic, body), fence).await?;
                 }
             }
@@ -277,6 +278,7 @@ impl Publisher {
         entry: &FeedEntry,
         change: &Change,
         remembered: &Remembered,
+        max_bytes: usize,
     ) -> Result<Option<(Topic, Vec<u8>)>, Ended> {
         match of_s3(entry, change) {
             None => Ok(None),
@@ -289,7 +291,7 @@ impl Publisher {
                 if facts.is_none() {
                     tracing::warn!(%booking, "nobody knows any more whose a booking was");
                 }
-                Ok(Some(of_booking(entry, about, facts.as_ref())))
+                Ok(Some(of_booking(entry, about, facts.as_ref(), max_bytes)))
             }
         }
     }

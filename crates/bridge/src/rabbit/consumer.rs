@@ -5,7 +5,8 @@ use super::deps::{RabbitDeps, stopped};
 use super::error::RabbitError;
 use super::link::{self, DUE_HEADER, Outlet, Pauses};
 use super::topology::Topology;
-use futures_util::TryStreamExt;
+use futures_util::future::ready;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use lapin::message::Delivery;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions};
 use lapin::types::{AMQPValue, FieldTable};
@@ -86,8 +87,12 @@ impl Attendant {
         self.parts.health.set(|state| state.consumer_connected = true);
         let slots = slots.map_ok(|delivery| (Queue::SlotReleased, delivery));
         let timeouts = timeouts.map_ok(|delivery| (Queue::Timeout, delivery));
-        futures_util::stream::select(slots, timeouts)
-            .map_err(RabbitError::from)
+        // A queue that is deleted ends its own consumer and no other. It is declared again with the
+        // next connection.
+        let over = || stream::once(ready(Err(RabbitError::Cancelled)));
+        let slots = slots.map_err(RabbitError::from).chain(over());
+        let timeouts = timeouts.map_err(RabbitError::from).chain(over());
+        stream::select(slots, timeouts)
             .try_for_each_concurrent(usize::from(tuning.prefetch), |(queue, delivery)| {
                 self.handle(&outlet, queue, delivery)
             })

@@ -2,9 +2,11 @@
 
 use crate::observer::Observer;
 use crate::stage::{Node, Stage, deadline, outlet, own_server, settings, shared_server};
+use lapin::options::QueueDeleteOptions;
 use onrush_base::config::rabbit::{RabbitSettings, Tuning};
 use onrush_bridge::cursors::{Cursors, MemoryCursors};
 use onrush_bridge::rabbit::Wake;
+use onrush_bridge::rabbit::topology::Topology;
 use onrush_core::change::{QueueChange, VisitorChange};
 use onrush_core::settings::RoomSettings;
 use onrush_core::{Change, Time};
@@ -176,6 +178,28 @@ async fn server_that_hangs_is_given_up_and_what_it_did_not_confirm_is_sent_again
     node.connected(true).await;
     node.stop().await;
     drop(server);
+}
+
+#[tokio::test]
+async fn queue_that_is_deleted_is_made_again_and_read() {
+    let Some(server) = shared_server() else { return };
+    let settings = settings(&server, "deleted.");
+    let topology = Topology::new(&settings);
+    let stage = Stage::new(Clock::default());
+    let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::default()));
+    node.connected(true).await;
+    for (nth, queue) in (1..).zip([topology.timeout_queue(), topology.slot_released_queue()]) {
+        let (connection, _outlet) = outlet(&settings).await;
+        let channel = connection.create_channel().await.expect("a channel");
+        let options = QueueDeleteOptions::default();
+        channel.queue_delete(queue.into(), options).await.expect("it is deleted");
+        node.counted(nth, |counts| &counts.failures).await;
+        node.connected(true).await;
+        let event = format!("after-{nth}");
+        send(&settings, &stage, &[(&event, Time(0))]).await;
+        assert_eq!(node.next_wake().await.0.as_str(), event);
+    }
+    node.stop().await;
 }
 
 #[tokio::test]

@@ -162,7 +162,7 @@ async fn a_receiver_that_is_gone_is_not_asked_again() {
 async fn addresses_of_ones_own_network_are_not_told() {
     let mut receiver = Receiver::start(200).await;
     let port = receiver.address.port();
-    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
+    for host in ["127.0.0.1", "[::ffff:127.0.0.1]"] {
         let url = format!("http://{host}:{port}/hook");
         let settings = WebhookSettings { url, allow_private: false, ..receiver.settings() };
         let shop = shop(settings).await;
@@ -172,6 +172,20 @@ async fn addresses_of_ones_own_network_are_not_told() {
         assert_eq!(dead[0]["error"], "the address is not a public one", "{host}");
         assert!(receiver.got.try_recv().is_err(), "{host}");
     }
+}
+
+#[tokio::test]
+async fn a_name_that_stands_for_ones_own_network_is_not_told_and_asked_for_again_later() {
+    let mut receiver = Receiver::start(200).await;
+    let url = format!("http://localhost:{}/hook", receiver.address.port());
+    let shop = shop(WebhookSettings { url, allow_private: false, ..receiver.settings() }).await;
+    let guest = shop.guest().await;
+    guest.book(&json!({"pools": {"ga": 1}}), None).await;
+    for _ in 0..3 {
+        shop.pass_to_next(CHANNEL).await;
+    }
+    assert!(shop.settled(CHANNEL).await.is_some(), "it is tried again");
+    assert!(receiver.got.try_recv().is_err());
 }
 
 #[tokio::test]
