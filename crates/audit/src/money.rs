@@ -230,9 +230,14 @@ fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
     match change {
         Change::Hold(change) => match change {
             HoldChange::HoldPlaced { terms, .. } => {
-                let amount_minor = terms.amount_minor;
-                let sold = Sold { amount_minor, state: State::NotSold, placed: seq };
-                bookings.insert(terms.booking.clone(), sold);
+                // What is held under the id of a booking that was cancelled is another hold, made with a
+                // key that was used again: its money is accounted for as before.
+                let known = bookings.get(&terms.booking).map(|sold| &sold.state);
+                if !matches!(known, Some(State::Cancelled { .. })) {
+                    let amount_minor = terms.amount_minor;
+                    let sold = Sold { amount_minor, state: State::NotSold, placed: seq };
+                    bookings.insert(terms.booking.clone(), sold);
+                }
             }
             HoldChange::HoldExtended { .. }
             | HoldChange::HoldReleased { .. }

@@ -35,6 +35,7 @@ use desk::{DeskEntry, DeskFilter, Settled};
 use money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
+use onrush_core::money::Currency;
 use projection::{CatalogueText, FeedPosition, Projection};
 use receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
 use request::{Begun, RequestKey, StoredAnswer};
@@ -43,6 +44,7 @@ use session::{BrowserSession, SessionsOf};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 /// Why the ledger did not do what it was asked to; nothing was changed then.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -287,6 +289,9 @@ pub trait Ledger: Send + Sync + 'static {
     /// What waits, for instruments: cheap, however much there is.
     fn backlog(&self) -> Pending<Backlog>;
 
+    /// The currency of an event's prices, if the event is in the catalogue.
+    fn currency_of(&self, event: &EventId) -> Pending<Option<Currency>>;
+
     /// Texts about an event in one language, replaced.
     fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()>;
 
@@ -295,6 +300,13 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Deliveries over `channel` that are due, the most overdue first. They stay with this node as sagas do.
     fn deliveries(&self, channel: &str, at: Time, limit: usize) -> Pending<Vec<Delivery>>;
+
+    /// For how long deliveries that were taken up stay with a node; `None` where there is one node.
+    fn keeps_for(&self) -> Option<Duration>;
+
+    /// Has deliveries that were taken up stay with this node as long again; says which are its own
+    /// still. Another node may have been given the rest.
+    fn keep_deliveries(&self, channel: &str, messages: Vec<String>) -> Pending<Vec<String>>;
 
     /// When the next delivery over `channel` is due.
     fn next_delivery(&self, channel: &str) -> Pending<Option<Time>>;

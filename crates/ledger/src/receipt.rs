@@ -1,6 +1,6 @@
 //! Receipts and credit notes: numbered without a gap, and never changed once they are issued.
 
-use crate::booking::Booking;
+use crate::booking::{Booking, Buyer};
 use crate::saga::SagaRecord;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId, SeatId};
@@ -212,6 +212,9 @@ pub struct Receipt {
     pub amount_minor: i64,
     /// Who paid, if it was known and has not been erased since.
     pub buyer_name: Option<String>,
+    /// Their e-mail address in small letters, as long as the name is there: the booking's buyer may be
+    /// another one since.
+    pub buyer_email_lower: Option<String>,
     /// The rest.
     pub document: Document,
 }
@@ -271,11 +274,12 @@ impl ReceiptDraft {
         number: ReceiptNumber,
         receipt: Option<ReceiptNumber>,
         issued_at: Time,
-        buyer_name: Option<String>,
+        buyer: Option<Buyer>,
     ) -> Receipt {
         let Self { booking, event, refund, currency, amount_minor, document } = self;
         let corrects = refund.zip(receipt);
         let corrects = corrects.map(|(refund, receipt)| Corrects { refund, receipt });
+        let buyer = buyer.filter(|buyer| !buyer.name.is_empty());
         Receipt {
             number,
             corrects,
@@ -284,7 +288,8 @@ impl ReceiptDraft {
             issued_at,
             currency,
             amount_minor,
-            buyer_name,
+            buyer_email_lower: buyer.as_ref().map(|buyer| buyer.email.to_lowercase()),
+            buyer_name: buyer.map(|buyer| buyer.name),
             document,
         }
     }

@@ -57,7 +57,10 @@ impl Sagas {
             let span = steps::span(&record, todo);
             let look = self.find_work(&record, woken).instrument(span.clone()).await;
             let (draft, more, ask) = match look {
-                Ok(Look::Rest) if self.is_due(&record) => (self.at_rest(&record), false, false),
+                // Whoever was not woken has not asked the gateway: what is due stays due.
+                Ok(Look::Rest) if woken && self.is_due(&record) => {
+                    (self.at_rest(&record), false, false)
+                }
                 Ok(Look::Rest) => return Ok(record),
                 Ok(Look::Write(draft)) => (draft, true, false),
                 Ok(Look::WriteAndAsk(draft)) => (draft, true, true),

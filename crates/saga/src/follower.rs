@@ -295,12 +295,23 @@ impl Follower {
                 );
             }
             for (index, change) in entry.changes.iter().enumerate() {
-                let currency = self.currency(&entry.event, change).await?;
+                if let Change::Setup(
+                    SetupChange::EventCreated { settings }
+                    | SetupChange::SettingsChanged { settings },
+                ) = change
+                {
+                    self.currencies.insert(entry.event.clone(), settings.currency);
+                }
                 if let Some(terms) = self.confirmed_free(entry, change).await? {
+                    let currency = self.currency(&entry.event).await?;
                     projection.facts.push(held(&entry.event, &terms, currency, entry.at));
                 }
                 if !self.is_free(change) {
-                    add(&mut projection.facts, entry, change, currency, now);
+                    if let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change {
+                        let currency = self.currency(&entry.event).await?;
+                        projection.facts.push(held(&entry.event, terms, currency, entry.at));
+                    }
+                    add(&mut projection.facts, entry, change, now);
                 }
                 let (seq, at) = (entry.seq.0, entry.at.min(now));
                 // What the booking is about is added when the message is sent.
@@ -312,17 +323,21 @@ impl Follower {
         Ok(false)
     }
 
-    async fn currency(&mut self, event: &EventId, change: &Change) -> Result<Currency, String> {
-        if let Change::Setup(
-            SetupChange::EventCreated { settings } | SetupChange::SettingsChanged { settings },
-        ) = change
-        {
-            self.currencies.insert(event.clone(), settings.currency);
-        }
+    /// The currency of an event's prices. The engine knows nothing of one that was archived since:
+    /// then the ledger does, which was told when it was created.
+    async fn currency(&mut self, event: &EventId) -> Result<Currency, String> {
         if let Some(currency) = self.currencies.get(event) {
             return Ok(*currency);
         }
-        let currency = self.sagas.currency(event).await.map_err(|error| error.to_string())?;
+        let currency = match self.sagas.currency(event).await {
+            Ok(currency) => currency,
+            Err(Failure::Refused(refusal)) => {
+                let known = self.sagas.ledger.currency_of(event).await;
+                let known = known.map_err(|error| error.to_string())?;
+                known.ok_or_else(|| format!("the currency of {event}: {refusal}"))?
+            }
+            Err(failure) => return Err(failure.to_string()),
+        };
         self.currencies.insert(event.clone(), currency);
         Ok(currency)
     }
@@ -375,8 +390,9 @@ fn held(event: &EventId, terms: &HoldTerms, currency: Currency, at: Time) -> Fac
     Fact::Held(Box::new(booking_of_hold(event, terms, currency, at)))
 }
 
-/// What one change makes of the ledger's rows. Sagas that have something to do because of it do it by `now`.
-fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Currency, now: Time) {
+/// What one change makes of the ledger's rows, once it has the booking of one that is held. Sagas that
+/// have something to do because of it do it by `now`.
+fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, now: Time) {
     let (event, at) = (&entry.event, entry.at.min(now));
     let moved =
         |booking: &BookingId, status: HoldStatus, payment: Option<&PaymentId>, wake: bool| {
@@ -393,7 +409,6 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
         Change::Setup(change) => add_setup(facts, event, change, at),
         Change::Hold(change) => match change {
             HoldChange::HoldPlaced { terms, until } => {
-                facts.push(held(event, terms, currency, entry.at));
                 if terms.lines.pools().iter().any(|line| room_night(&line.pool).is_some()) {
                     facts.push(Fact::Until { booking: terms.booking.clone(), until: *until });
                 }

@@ -10,7 +10,7 @@ use onrush_core::money::Currency;
 use onrush_core::settings::Settings;
 use onrush_core::tax::{Tax, Taxed};
 use onrush_ledger::booking::Booking;
-use onrush_ledger::money::{Payment, RefundStatus};
+use onrush_ledger::money::{Payment, Refund, RefundStatus};
 use onrush_ledger::receipt::{Document, Purpose, ReceiptBasis, ReceiptDraft, ReceiptLine, Seller};
 
 /// The payment that a booking was confirmed with, if there was one of ours that took money.
@@ -47,18 +47,23 @@ pub(super) fn missing(
             document
         }
     };
+    let notes = || basis.issued.iter().filter(|known| known.corrects.is_some());
     let is_issued = |refund: &str| {
-        let notes = basis.issued.iter().filter_map(|known| known.corrects.as_ref());
-        notes.into_iter().any(|corrects| corrects.refund == refund)
+        let mut corrected = notes().filter_map(|note| note.corrects.as_ref());
+        corrected.any(|corrects| corrects.refund == refund)
     };
-    let notes = basis.issued.iter().filter(|known| known.corrects.is_some());
-    let mut before_minor: i64 = notes.map(|note| note.amount_minor).sum();
-    for refund in &basis.record.refunds {
-        let is_of_it = refund.payment == payment.payment && refund.status == RefundStatus::Done;
-        if !is_of_it || refund.amount_minor == 0 || is_issued(&refund.refund) {
+    let done =
+        |refund: &&Refund| refund.payment == payment.payment && refund.status == RefundStatus::Done;
+    let done_minor: i64 =
+        basis.record.refunds.iter().filter(done).map(|refund| refund.amount_minor).sum();
+    let mut before_minor: i64 = notes().map(|note| note.amount_minor).sum();
+    for refund in basis.record.refunds.iter().filter(done) {
+        // A refund that bounced after its note was issued was done again since, under another key:
+        // the note stands for both.
+        let amount_minor = refund.amount_minor.min(done_minor - before_minor);
+        if amount_minor <= 0 || is_issued(&refund.refund) {
             continue;
         }
-        let amount_minor = refund.amount_minor;
         let lines = given_back(&paid, before_minor, amount_minor, refund.currency)?;
         let moved_at = refund.updated_at;
         let document = Document { seller: seller.clone(), lines, moved_at, ..paid.clone() };
@@ -192,7 +197,7 @@ mod tests {
     use onrush_core::Time;
     use onrush_core::lines::PoolLine;
     use onrush_core::saga::{Stage, Step};
-    use onrush_ledger::money::{Capture, OnDecline, Refund, RefundCause};
+    use onrush_ledger::money::{Capture, OnDecline, RefundCause};
     use onrush_ledger::receipt::{Corrects, Receipt, ReceiptNumber};
     use onrush_ledger::saga::{Saga, SagaRecord};
 
@@ -296,6 +301,7 @@ mod tests {
             currency: draft.currency,
             amount_minor: draft.amount_minor,
             buyer_name: None,
+            buyer_email_lower: None,
             document: draft.document,
         });
         numbered.collect()
@@ -371,6 +377,21 @@ mod tests {
         let mut later = basis(&[333, 1_700, 57]);
         later.issued = issued(all[..3].to_vec());
         assert_eq!(drafts(&later, Some(700)).unwrap(), all[3..]);
+    }
+
+    #[test]
+    fn a_note_whose_refund_bounced_stands_for_the_refund_that_repeats_it() {
+        for amount_minor in [900, 2_090] {
+            let mut basis = basis(&[amount_minor]);
+            basis.issued = issued(drafts(&basis, Some(1_900)).unwrap());
+            basis.record.refunds[0].status = RefundStatus::Failed;
+            assert_eq!(drafts(&basis, None), Ok(vec![]));
+            let refund = "refund:gala.1:2".to_owned();
+            let status = RefundStatus::Done;
+            let again = Refund { refund, status, ..basis.record.refunds[0].clone() };
+            basis.record.refunds.push(again);
+            assert_eq!(drafts(&basis, None), Ok(vec![]), "{amount_minor}");
+        }
     }
 
     #[test]

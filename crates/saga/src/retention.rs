@@ -125,7 +125,9 @@ impl Sagas {
     async fn is_over(&self, event: &EventId) -> Result<bool, String> {
         match self.engine.ask(event.clone(), EventNow).await {
             Ok(answer) => Ok(answer.value.phase == Phase::Closed),
-            Err(Failure::Refused(Refusal::EventNotFound)) => Ok(true),
+            Err(Failure::Refused(Refusal::EventNotFound | Refusal::EventArchived { .. })) => {
+                Ok(true)
+            }
             Err(failure) => Err(format!("{event} cannot be looked at: {failure}")),
         }
     }

@@ -62,6 +62,7 @@ mod tests {
             currency: "EUR".parse().unwrap(),
             amount_minor: lines.iter().map(|line| line.amount_minor).sum(),
             buyer_name: Some("Nguyễn Thị 김민수 สมชาย".into()),
+            buyer_email_lower: None,
             document: Document {
                 seller: Seller {
                     name: "Hall of Ours Ltd".into(),

@@ -97,8 +97,10 @@ impl Ask for BookingsOf {
             // No address that is kept has a NUL in it.
             BuyerOf::Email(email) if email.contains('\0') => return Ok(Vec::new()),
             BuyerOf::Email(email) => {
-                let sql = "SELECT booking_id FROM buyers WHERE email_lower = $1 \
-                           AND booking_id > $2 ORDER BY booking_id LIMIT $3";
+                let sql = "SELECT booking_id FROM (SELECT booking_id FROM buyers \
+                           WHERE email_lower = $1 \
+                           UNION SELECT booking_id FROM receipts WHERE buyer_email_lower = $1) \
+                           AS theirs WHERE booking_id > $2 ORDER BY booking_id LIMIT $3";
                 all(db, sql, &[&email.to_lowercase(), &after, &most]).await?
             }
             BuyerOf::Event(event) => {
@@ -124,9 +126,27 @@ pub(super) async fn erase_these(db: &Transaction<'_>, bookings: &[String]) -> Re
 /// later has no name. Numbers and amounts stay.
 async fn forget_names(db: &Transaction<'_>, erased: &[Row]) -> Result<u64, Fault> {
     let ids: Vec<String> = erased.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-    let sql = "UPDATE receipts SET buyer_name = NULL WHERE booking_id = ANY ($1)";
+    let sql = "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
+               WHERE booking_id = ANY ($1)";
     execute(db, sql, &[&ids]).await?;
     Ok(ids.len() as u64)
+}
+
+/// The same for an address: what was issued to it, also for bookings that have another buyer by now,
+/// which are counted too. What was issued to others stays.
+async fn forget_addressee(
+    db: &Transaction<'_>,
+    erased: &[Row],
+    email_lower: &str,
+) -> Result<u64, Fault> {
+    let ids: Vec<String> = erased.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let sql = "WITH theirs AS (UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
+               WHERE buyer_email_lower = $1 \
+               OR buyer_email_lower IS NULL AND booking_id = ANY ($2) RETURNING booking_id) \
+               SELECT count(DISTINCT booking_id) FROM theirs WHERE booking_id <> ALL ($2)";
+    let row = first(db, sql, &[&email_lower, &ids]).await?;
+    let formerly: i64 = row.map_or(Ok(0), |row| row.try_get(0))?;
+    Ok(ids.len() as u64 + formerly.unsigned_abs())
 }
 
 /// Forgets people.
@@ -165,7 +185,12 @@ impl Ask for EraseBuyer {
                 all(&db, sql, &[&event.as_str()]).await?
             }
         };
-        let erased = forget_names(&db, &erased).await?;
+        let erased = match &self.0 {
+            BuyerOf::Email(email) => forget_addressee(&db, &erased, &email.to_lowercase()).await?,
+            BuyerOf::Booking(_) | BuyerOf::User(_) | BuyerOf::Event(_) => {
+                forget_names(&db, &erased).await?
+            }
+        };
         db.commit().await?;
         Ok(erased)
     }

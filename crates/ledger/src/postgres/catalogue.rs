@@ -1,12 +1,13 @@
 //! The catalogue: events, prices and texts.
 
-use super::database::{Ask, all, execute};
+use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
-use super::rows::{json, parse};
+use super::rows::{json, parse, parsed};
 use crate::projection::CatalogueText;
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
 use onrush_core::ids::EventId;
+use onrush_core::money::Currency;
 use serde::Serialize;
 
 /// An event's row.
@@ -67,6 +68,19 @@ pub(super) async fn put_prices(
     )
     .await
     .map(drop)
+}
+
+/// The currency of an event's prices.
+pub(super) struct CurrencyOf(pub(super) EventId);
+
+impl Ask for CurrencyOf {
+    type Answer = Option<Currency>;
+
+    async fn run(&self, db: &mut Client) -> Result<Self::Answer, Fault> {
+        let sql = "SELECT currency FROM catalogue_events WHERE event_id = $1";
+        let found = first(db, sql, &[&self.0.as_str()]).await?;
+        found.map(|row| parsed(row.try_get(0)?)).transpose()
+    }
 }
 
 /// Replaces the texts about an event in one language.

@@ -81,6 +81,27 @@ impl Ask for Due {
     }
 }
 
+/// Renews a node's claims; says which it still has.
+pub(super) struct Keep {
+    pub(super) claimant: Claimant,
+    pub(super) channel: String,
+    pub(super) messages: Vec<String>,
+}
+
+impl Ask for Keep {
+    type Answer = Vec<String>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<String>, Fault> {
+        let Self { claimant: Claimant { node, claim_ms }, channel, messages } = self;
+        let sql = "UPDATE deliveries SET \
+                   claimed_until = clock_timestamp() + $2::double precision * interval '1 millisecond' \
+                   WHERE channel = $3 AND message_id = ANY ($4) AND claimed_by = $1 \
+                   RETURNING message_id";
+        let kept = all(db, sql, &[&&**node, claim_ms, channel, messages]).await?;
+        kept.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    }
+}
+
 /// What was to be told of bookings, with the channels over which that is still to be done.
 pub(super) struct About(pub(super) Vec<BookingId>);
 

@@ -76,9 +76,11 @@ use news::News;
 use nodes::Membership;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::money::Currency;
 use query::{POSTGRES, PageOf};
 use requests::{Beginning, Finishing};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -439,6 +441,10 @@ impl Ledger for PgLedger {
         self.read(backlog::Waiting)
     }
 
+    fn currency_of(&self, event: &EventId) -> Pending<Option<Currency>> {
+        self.read(catalogue::CurrencyOf(event.clone()))
+    }
+
     fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()> {
         self.write(catalogue::SetText(event.clone(), language.to_owned(), text))
     }
@@ -451,6 +457,15 @@ impl Ledger for PgLedger {
         self.engine_time.is(at);
         let (claimant, channel) = (self.claimant.clone(), channel.to_owned());
         self.read(deliveries::Due { claimant, channel, at, limit })
+    }
+
+    fn keeps_for(&self) -> Option<Duration> {
+        Some(Duration::from_millis(self.claimant.claim_ms as u64))
+    }
+
+    fn keep_deliveries(&self, channel: &str, messages: Vec<String>) -> Pending<Vec<String>> {
+        let (claimant, channel) = (self.claimant.clone(), channel.to_owned());
+        self.read(deliveries::Keep { claimant, channel, messages })
     }
 
     fn next_delivery(&self, channel: &str) -> Pending<Option<Time>> {

@@ -14,6 +14,7 @@ use crate::projection::{Fact, FeedPosition, Moved, Projection};
 use crate::saga::Saga;
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::saga::Step;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -210,7 +211,10 @@ impl<'a> Fold<'a> {
     }
 
     fn follow(&mut self, moved: &Moved) {
-        if let Some(kept) = self.bookings.get_mut(&moved.booking) {
+        // What moves under the id of a booking that was cancelled is another hold, made with a key that
+        // was used again: the booking stays cancelled, as its tickets stay revoked.
+        let is_it = |kept: &&mut Kept<Booking>| kept.row.status != HoldStatus::Cancelled;
+        if let Some(kept) = self.bookings.get_mut(&moved.booking).filter(is_it) {
             let row = &mut kept.row;
             self.nights.status(row, Some(row.status), moved.status);
             row.status = moved.status;

@@ -6,6 +6,7 @@ use super::fault::Fault;
 use super::query::{POSTGRES, PageOf};
 use super::rows::{json_of, parse, parsed};
 use super::sagas::RecordOf;
+use crate::booking::Buyer;
 use crate::lists;
 use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptNumber, Series, Taking};
 use deadpool_postgres::{Client, GenericClient, Transaction};
@@ -38,8 +39,8 @@ impl Ask for Issue {
                 None => None,
             };
             let number = ReceiptNumber { series: self.series.clone(), number: last };
-            let buyer_name = buyer_name(&db, &draft.booking).await?;
-            let receipt = draft.clone().issued(number, receipt, issued_at, buyer_name);
+            let buyer = buyer_of(&db, &draft.booking).await?;
+            let receipt = draft.clone().issued(number, receipt, issued_at, buyer);
             put(&db, draft, &receipt).await?;
             issued.push(receipt);
         }
@@ -74,10 +75,10 @@ impl Issue {
 
 /// Who pays for a booking, if that is known. Whoever erases them meanwhile waits for the commit, and
 /// then takes the name off what was issued.
-async fn buyer_name(db: &Transaction<'_>, booking: &BookingId) -> Result<Option<String>, Fault> {
-    let sql = "SELECT name FROM buyers WHERE booking_id = $1 AND name <> '' FOR SHARE";
+async fn buyer_of(db: &Transaction<'_>, booking: &BookingId) -> Result<Option<Buyer>, Fault> {
+    let sql = "SELECT row_to_json(buyers)::text FROM buyers WHERE booking_id = $1 FOR SHARE";
     let row = first(db, sql, &[&booking.as_str()]).await?;
-    Ok(row.map(|row| row.try_get(0)).transpose()?)
+    row.map(|row| parse(row.try_get(0)?)).transpose()
 }
 
 /// Adds a document. A credit note without its receipt is against the table's rules.
@@ -85,9 +86,10 @@ async fn put(db: &Transaction<'_>, draft: &ReceiptDraft, receipt: &Receipt) -> R
     execute(
         db,
         "INSERT INTO receipts (series, number, kind, refund_id, corrects_series, corrects_number, \
-         booking_id, event_id, issued_at, currency, amount_minor, buyer_name, document) \
+         booking_id, event_id, issued_at, currency, amount_minor, buyer_name, buyer_email_lower, \
+         document) \
          SELECT series, number, $2, $3, corrects_series, corrects_number, booking_id, event_id, \
-         issued_at, currency, amount_minor, buyer_name, document \
+         issued_at, currency, amount_minor, buyer_name, buyer_email_lower, document \
          FROM json_populate_recordset(NULL::receipts, $1::text::json)",
         &[&json_of([receipt])?, &draft.kind().as_str(), &draft.refund],
     )

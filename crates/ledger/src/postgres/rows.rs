@@ -190,6 +190,7 @@ struct ReceiptColumns {
     currency: Currency,
     amount_minor: i64,
     buyer_name: Option<String>,
+    buyer_email_lower: Option<String>,
     document: Document,
 }
 
@@ -332,6 +333,7 @@ impl Stored for Receipt {
             currency: self.currency,
             amount_minor: self.amount_minor,
             buyer_name: self.buyer_name.clone(),
+            buyer_email_lower: self.buyer_email_lower.clone(),
             document: self.document.clone(),
         };
         row.serialize(serializer)
@@ -358,6 +360,7 @@ impl Stored for Receipt {
             currency: row.currency,
             amount_minor: row.amount_minor,
             buyer_name: row.buyer_name,
+            buyer_email_lower: row.buyer_email_lower,
             document: row.document,
         })
     }

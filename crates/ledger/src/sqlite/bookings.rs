@@ -96,12 +96,13 @@ pub(super) fn add(db: &Statements<'_>, booking: &Booking) -> rusqlite::Result<()
     .map(drop)
 }
 
-/// Gives a booking another status.
+/// Gives a booking another status. One that was cancelled stays so, as its tickets stay revoked: what
+/// moves under its id afterwards is another hold, made with a key that was used again.
 pub(super) fn set_status(db: &Statements<'_>, moved: &Moved) -> rusqlite::Result<()> {
     db.execute(
         "UPDATE bookings SET status = ?2, payment_id = coalesce(?3, payment_id), \
          refund_minor = CASE WHEN ?4 = 0 THEN refund_minor ELSE ?4 END, updated_at = ?5 \
-         WHERE booking_id = ?1",
+         WHERE booking_id = ?1 AND status <> 'cancelled'",
         params![
             moved.booking.as_str(),
             moved.status.as_str(),

@@ -63,8 +63,9 @@ pub(super) fn bookings_of(
             |row| Columns::of(row).parsed(),
         ),
         BuyerOf::Email(email) => db.all(
-            "SELECT booking_id FROM buyers WHERE email_lower = ?1 AND booking_id > ?2 \
-             ORDER BY booking_id LIMIT ?3",
+            "SELECT booking_id FROM (SELECT booking_id FROM buyers WHERE email_lower = ?1 \
+             UNION SELECT booking_id FROM receipts WHERE buyer_email_lower = ?1) \
+             WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
             params![email.to_lowercase(), after, limit],
             |row| Columns::of(row).parsed(),
         ),
@@ -81,7 +82,7 @@ pub(super) fn bookings_of(
 pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
     // Whoever asked to be forgotten is not found through a mail that was sent before.
     access::withdraw_of(db, whose)?;
-    erase_names(db, whose)?;
+    let formerly = erase_names(db, whose)?;
     let rows = match whose {
         BuyerOf::Booking(booking) => {
             db.execute("DELETE FROM buyers WHERE booking_id = ?1", [booking.as_str()])?
@@ -101,30 +102,44 @@ pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u6
             [event.as_str()],
         )?,
     };
-    Ok(rows as u64)
+    Ok(rows as u64 + formerly)
 }
 
-/// Takes the names off what was issued; numbers and amounts stay.
-fn erase_names(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<()> {
+/// Takes the names off what was issued; numbers and amounts stay. Says for how many bookings that
+/// have another buyer by now.
+fn erase_names(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
+    let mut formerly = 0;
     match whose {
         BuyerOf::Booking(booking) => db.execute(
-            "UPDATE receipts SET buyer_name = NULL WHERE booking_id = ?1",
+            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
+             WHERE booking_id = ?1",
             [booking.as_str()],
         ),
         BuyerOf::User(user) => db.execute(
-            "UPDATE receipts SET buyer_name = NULL WHERE booking_id IN (SELECT booking_id \
-             FROM bookings WHERE user_id = ?1 UNION SELECT booking_id FROM sagas WHERE user_id = ?1)",
+            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
+             WHERE booking_id IN (SELECT booking_id FROM bookings WHERE user_id = ?1 UNION SELECT booking_id FROM sagas WHERE user_id = ?1)",
             [user.as_str()],
         ),
-        BuyerOf::Email(email) => db.execute(
-            "UPDATE receipts SET buyer_name = NULL WHERE booking_id IN (SELECT booking_id \
-             FROM buyers WHERE email_lower = ?1)",
-            [email.to_lowercase()],
-        ),
+        BuyerOf::Email(email) => {
+            let email = email.to_lowercase();
+            let found = db.first(
+                "SELECT count(DISTINCT booking_id) FROM receipts WHERE buyer_email_lower = ?1 \
+                 AND booking_id NOT IN (SELECT booking_id FROM buyers WHERE email_lower = ?1)",
+                [&email],
+                |row| row.get::<_, u32>(0),
+            )?;
+            formerly = found.map_or(0, u64::from);
+            db.execute(
+                "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
+                 WHERE buyer_email_lower = ?1 OR buyer_email_lower IS NULL \
+                 AND booking_id IN (SELECT booking_id FROM buyers WHERE email_lower = ?1)",
+                [email],
+            )
+        }
         BuyerOf::Event(event) => db.execute(
-            "UPDATE receipts SET buyer_name = NULL WHERE event_id = ?1",
+            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL WHERE event_id = ?1",
             [event.as_str()],
         ),
     }
-    .map(drop)
+    .map(|_| formerly)
 }

@@ -5,6 +5,7 @@ use super::statements::Statements;
 use crate::projection::CatalogueText;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
+use onrush_core::money::Currency;
 use rusqlite::params;
 
 pub(super) fn put_event(
@@ -23,6 +24,15 @@ pub(super) fn put_event(
         params![event.as_str(), title, currency, settings, at.0],
     )
     .map(drop)
+}
+
+pub(super) fn currency_of(
+    db: &Statements<'_>,
+    event: &EventId,
+) -> rusqlite::Result<Option<Currency>> {
+    db.first("SELECT currency FROM catalogue_events WHERE event_id = ?1", [event.as_str()], |row| {
+        Columns::of(row).parsed()
+    })
 }
 
 pub(super) fn put_price(

@@ -17,6 +17,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V11__capture.sql"),
     include_str!("../../migrations/sqlite/V12__keys.sql"),
     include_str!("../../migrations/sqlite/V13__retention.sql"),
+    include_str!("../../migrations/sqlite/V14__addressees.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

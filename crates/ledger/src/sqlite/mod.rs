@@ -66,6 +66,7 @@ use health::{Check, Health};
 use mailbox::{Fault, Lane, Mailbox, NotTaken, job};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::money::Currency;
 use onrush_sqlite::Lock;
 use reports::Reporter;
 use rusqlite::Connection;
@@ -75,6 +76,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 use writer::Writer;
 
 #[cfg(feature = "testing")]
@@ -504,6 +506,11 @@ impl Ledger for SqliteLedger {
         self.report(backlog::backlog)
     }
 
+    fn currency_of(&self, event: &EventId) -> Pending<Option<Currency>> {
+        let event = event.clone();
+        self.ask_writer(move |db| catalogue::currency_of(db, &event))
+    }
+
     fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()> {
         let (event, language) = (event.clone(), language.to_owned());
         self.ask_writer(move |db| catalogue::put_text(db, &event, &language, &text))
@@ -517,6 +524,14 @@ impl Ledger for SqliteLedger {
     fn deliveries(&self, channel: &str, at: Time, limit: usize) -> Pending<Vec<Delivery>> {
         let channel = channel.to_owned();
         self.ask_writer(move |db| deliveries::due(db, &channel, at, limit))
+    }
+
+    fn keeps_for(&self) -> Option<Duration> {
+        None
+    }
+
+    fn keep_deliveries(&self, _: &str, messages: Vec<String>) -> Pending<Vec<String>> {
+        Box::pin(ready(Ok(messages)))
     }
 
     fn next_delivery(&self, channel: &str) -> Pending<Option<Time>> {

@@ -16,7 +16,7 @@ use rusqlite::{Row, params};
 macro_rules! receipt_columns {
     () => {
         "series, number, refund_id, corrects_series, corrects_number, booking_id, event_id, \
-         issued_at, currency, amount_minor, buyer_name, document"
+         issued_at, currency, amount_minor, buyer_name, buyer_email_lower, document"
     };
 }
 
@@ -42,6 +42,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Receipt> {
         currency: columns.parsed()?,
         amount_minor: columns.take()?,
         buyer_name: columns.take()?,
+        buyer_email_lower: columns.take()?,
         document: columns.json()?,
     })
 }
@@ -95,32 +96,35 @@ fn issue_one(
         Some(_) => find(db, &draft.booking, None)?.map(|receipt| receipt.number),
         None => None,
     };
-    let buyer = buyers::find(db, &draft.booking)?.map(|buyer| buyer.name);
-    let buyer_name = buyer.filter(|name| !name.is_empty());
+    let buyer = buyers::find(db, &draft.booking)?;
+    let issued = draft.clone().issued(number, receipt, issued_at, buyer);
+    let (number, corrects) = (&issued.number, issued.corrects.as_ref());
     let document = serde_json::to_string(&draft.document)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     // A credit note without its receipt is against the table's rules.
     db.execute(
         "INSERT INTO receipts (series, number, kind, refund_id, corrects_series, corrects_number, \
-         booking_id, event_id, issued_at, currency, amount_minor, buyer_name, document) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+         booking_id, event_id, issued_at, currency, amount_minor, buyer_name, \
+         buyer_email_lower, document) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         params![
             number.series.as_str(),
             number.number,
             draft.kind().as_str(),
             draft.refund,
-            receipt.as_ref().map(|number| number.series.as_str()),
-            receipt.as_ref().map(|number| number.number),
+            corrects.map(|corrects| corrects.receipt.series.as_str()),
+            corrects.map(|corrects| corrects.receipt.number),
             draft.booking.as_str(),
             draft.event.as_str(),
-            issued_at.0,
+            issued.issued_at.0,
             draft.currency.as_str(),
             draft.amount_minor,
-            buyer_name,
+            issued.buyer_name,
+            issued.buyer_email_lower,
             document,
         ],
     )?;
-    Ok(draft.clone().issued(number, receipt, issued_at, buyer_name))
+    Ok(issued)
 }
 
 /// What documents of these bookings are made of; nothing for one without a payment.

@@ -11,6 +11,7 @@ use onrush_core::spec::Reason;
 use onrush_ledger::money::RefundStatus;
 use onrush_saga::Action;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 impl Shop {
     async fn archive(&self, event: &str) -> Answer {
@@ -102,6 +103,48 @@ async fn an_event_whose_money_is_stuck_or_under_way_is_not_archived() {
 }
 
 /// What the ledger's rows say is enough: the engine knows nothing of the booking any more.
+/// Whether the ledger has followed all that was decided.
+async fn is_followed(shop: &Shop) -> bool {
+    shop.server.ledger().cursor().await.unwrap() >= shop.committed()
+}
+
+async fn followed(shop: &Shop) {
+    let wait = async {
+        while !is_followed(shop).await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), wait).await.expect("the ledger follows");
+}
+
+#[tokio::test]
+async fn the_ledger_follows_the_archiving_of_an_event_that_nothing_else_happened_to_since_the_start()
+ {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    shop.flash_sale("other").await;
+    shop.close_sale("e").await;
+    followed(&shop).await;
+    // No time passes, so that no event is told of an outage.
+    let Shop { server, clock, dir } = shop;
+    server.shutdown().await;
+    let shop = Shop::start_in(dir, clock, |_| {}).await;
+    shop.archive("e").await.expect(200);
+    followed(&shop).await;
+
+    // The same where the ledger is told only after the next start.
+    shop.close_sale("other").await;
+    followed(&shop).await;
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(true);
+    let reason = Reason { by: "office".into(), why: "it is over".into() };
+    let archive = Command::Archive { reason };
+    shop.server.engine().execute("other".parse().unwrap(), archive).await.unwrap();
+    let Shop { server, clock, dir } = shop;
+    server.shutdown().await;
+    let shop = Shop::start_in(dir, clock, |_| {}).await;
+    followed(&shop).await;
+}
+
 #[tokio::test]
 async fn a_cancellation_just_before_the_event_was_archived_is_refunded_after_it() {
     let till = Till::start();

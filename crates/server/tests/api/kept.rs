@@ -120,6 +120,31 @@ async fn everything_about_a_person_is_one_document_and_nothing_about_others() {
 }
 
 #[tokio::test]
+async fn of_a_booking_with_another_buyer_by_now_an_address_is_told_its_receipts_alone() {
+    let shop = Shop::start_with(with_receipts).await;
+    paid_event(&shop, "e").await;
+    let ann = shop.guest().await;
+    let booking = buy(&ann, "e", "ann@example.org").await;
+    let of_ann = json!({"email": "ann@example.org"});
+    let before = exported(&shop, &of_ann, is_whole).await;
+    let bo = json!({"name": "Bo Buyer", "email": "bo@example.org", "language": "en"});
+    let path = format!("/bookings/{booking}/buyer");
+    ann.ask("PUT", &path).json(&bo).send().await.expect(200);
+
+    let kept = export(&shop, &of_ann).await.expect(200).json();
+    let receipts = &before["bookings"][0]["receipts"];
+    let expected = json!([{"booking": booking, "receipts": receipts, "desk": [], "messages": []}]);
+    assert_eq!((&kept["bookings"], &kept["users"]), (&expected, &json!([])));
+    let erased = shop.admin("POST", "/buyers/erase").json(&of_ann).send().await.expect(200);
+    assert_eq!(erased.json(), json!({"erased": 1}));
+    let kept = export(&shop, &of_ann).await.expect(200).json();
+    assert_eq!(kept["bookings"], json!([]));
+    let kept = export(&shop, &json!({"booking": booking})).await.expect(200).json();
+    assert_eq!(kept["bookings"][0]["buyer"], bo);
+    assert!(!kept.to_string().contains("Ann Buyer"), "{kept}");
+}
+
+#[tokio::test]
 async fn what_is_kept_is_told_to_admins_alone_is_stored_by_nobody_and_leaves_a_row() {
     let shop = Shop::start_with(with_receipts).await;
     let whose = json!({"email": "ann@example.org"});
@@ -152,6 +177,42 @@ async fn erase(shop: &Shop) -> u64 {
 async fn is_known(shop: &Shop, booking: &str) -> bool {
     let booking = booking.parse().unwrap();
     shop.server.ledger().buyer(&booking).await.unwrap().is_some()
+}
+
+#[tokio::test]
+async fn an_event_that_was_archived_keeps_nobody_of_it_and_of_others() {
+    let shop = Shop::start_with(with_receipts).await;
+    // One that was not noted to be over before it was archived, one that was, and another.
+    for event in ["a", "b", "c"] {
+        paid_event(&shop, event).await;
+    }
+    let ann = shop.guest().await;
+    let mut bookings = Vec::new();
+    for event in ["a", "b", "c"] {
+        let booking = buy(&ann, event, "ann@example.org").await;
+        exported(&shop, &json!({"booking": &booking}), is_whole).await;
+        bookings.push(booking);
+    }
+    let archive = |event: &str| {
+        let request = shop.admin("POST", &format!("/events/{event}/archive"));
+        request.json(&json!({"why": "it is over"})).send()
+    };
+    for event in ["b", "c"] {
+        shop.organise_plainly(&format!("/events/{event}/close")).await;
+    }
+    assert_eq!(erase(&shop).await, 0);
+    shop.organise_plainly("/events/a/close").await;
+    archive("a").await.expect(200);
+    archive("b").await.expect(200);
+    shop.clock.advance_ms(15 * DAY_MS);
+    assert_eq!(erase(&shop).await, 0);
+    shop.clock.advance_ms(15 * DAY_MS);
+    assert_eq!(erase(&shop).await, 2, "b and c were over first");
+    shop.clock.advance_ms(15 * DAY_MS);
+    assert_eq!(erase(&shop).await, 1);
+    for booking in &bookings {
+        assert!(!is_known(&shop, booking).await, "{booking}");
+    }
 }
 
 #[tokio::test]

@@ -6,6 +6,10 @@ use crate::money_admin::unchunked;
 use crate::paying::{GOOD_CARD, POOR_CARD, paid_shop, use_card};
 use crate::shop::{Guest, Shop};
 use onrush_base::config::{Config, GatewayName, SellerSettings};
+use onrush_ledger::money::RefundStatus;
+use onrush_ledger::saga::SagaRecord;
+use onrush_saga::Action;
+use onrush_saga::gateway::{News, Notice, RefundStanding};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -126,6 +130,51 @@ async fn what_is_paid_has_a_receipt_and_what_goes_back_a_credit_note() {
     assert_eq!((&report["found"], &report["issued"]["missing"]), (&json!([]), &json!(0)));
     let sums = json!({"issued_minor": 5_400, "missing_minor": 0, "paid_minor": 5_400});
     assert_eq!(report["issued"]["sums"], json!({"EUR": sums}));
+}
+
+#[tokio::test]
+async fn a_refund_that_bounces_and_is_made_again_has_one_credit_note() {
+    let shop = shop().await;
+    let ann = shop.guest().await;
+    let booking = buy(&ann, "Ann", 2).await;
+    issued(&shop, 1).await;
+    let path = format!("/events/e/bookings/{booking}/cancel");
+    shop.organise("POST", &path, &json!({"by": "crew", "why": "ill", "refund_minor": 2_675})).await;
+    issued(&shop, 2).await;
+    let at_rest = |record: &SagaRecord| record.saga.next_at.is_none();
+    let record = shop.until_record(&booking, at_rest).await;
+    let refund = &record.refunds[0];
+    let news = News::Refund {
+        payment: refund.payment.clone(),
+        refund: refund.refund.clone(),
+        standing: RefundStanding::Failed { why: "the account is closed".into() },
+    };
+    let notice = Notice { id: "bounce".into(), news: Some(news) };
+    shop.server.sagas().notice(notice).await.expect("taken");
+    let sums = async || {
+        let report = audited(shop.dir.path()).await;
+        let [issued_minor, missing_minor, paid_minor] =
+            ["issued_minor", "missing_minor", "paid_minor"]
+                .map(|sum| report["issued"]["sums"]["EUR"][sum].as_i64().unwrap());
+        (report["found"].clone(), issued_minor, missing_minor, paid_minor)
+    };
+    assert_eq!(sums().await, (json!([]), 2_675, 2_675, 5_350));
+
+    shop.act(&booking, Action::Retry).await.expect("there");
+    let record = shop.until_record(&booking, at_rest).await;
+    let statuses: Vec<_> = record.refunds.iter().map(|refund| refund.status).collect();
+    assert_eq!(statuses, [RefundStatus::Failed, RefundStatus::Done]);
+    // The sandbox was told nothing of the bounce, and has given back twice.
+    let (found, issued_minor, missing_minor, paid_minor) = sums().await;
+    assert_eq!((issued_minor, missing_minor, paid_minor), (2_675, 0, 2_675));
+    let [only] = &**found.as_array().unwrap() else { panic!("{found}") };
+    assert!(only.as_str().unwrap().contains("the gateway took 5350 and gave back 5350"), "{only}");
+    let event = "e".parse().unwrap();
+    assert_eq!(shop.server.ledger().open_money(&event).await.unwrap().without_document, 0);
+    // Whoever buys next has the next number: no other note was issued in between.
+    buy(&ann, "again", 1).await;
+    let all = issued(&shop, 3).await;
+    assert_eq!((&all[0]["kind"], &all[0]["number"]), (&json!("receipt"), &json!("R-3")));
 }
 
 #[tokio::test]

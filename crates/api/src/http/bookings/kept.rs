@@ -17,9 +17,10 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_ledger::booking::{Buyer, BuyerOf};
 use onrush_ledger::delivery::Message;
 use onrush_ledger::desk::DeskFilter;
-use onrush_ledger::receipt::ReceiptFilter;
+use onrush_ledger::receipt::{Receipt, ReceiptFilter};
 use onrush_ledger::{Ledger, LedgerError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -124,7 +125,8 @@ impl From<Message> for KeptMessage {
 
 /// Everything that is kept about a person, in one document: their bookings with buyer, payments,
 /// refunds, receipts and messages, and the places in queues, sessions, claims and bans of the
-/// visitors that these bookings are of. Reads the whole feed.
+/// visitors that these bookings are of. Of a booking that has another buyer by now, the document of an
+/// address has the receipts that were issued to it, and nothing else. Reads the whole feed.
 ///
 /// Answers to requests with a key, which live for 24 hours, are not in it.
 #[utoipa::path(
@@ -142,6 +144,10 @@ pub async fn export_buyers(
 ) -> Result<Response, Problem> {
     let mut users: BTreeSet<UserId> = user.iter().cloned().collect();
     let whose = whose(booking, user, email)?;
+    let address = match &whose {
+        BuyerOf::Email(email) => Some(email.to_lowercase()),
+        BuyerOf::Booking(_) | BuyerOf::User(_) | BuyerOf::Event(_) => None,
+    };
     let is_first = after.is_none();
     let mut ids = ledger.bookings_of(whose, after, BOOKINGS + 1).await?;
     let goes_on = ids.len() > BOOKINGS;
@@ -156,7 +162,7 @@ pub async fn export_buyers(
     let mut bookings = Vec::with_capacity(ids.len());
     for id in ids {
         let messages = messages.remove(&id).unwrap_or_default();
-        let (user, kept) = about(&*ledger, id, messages).await?;
+        let (user, kept) = about(&*ledger, id, messages, address.as_deref()).await?;
         users.extend(user);
         bookings.push(kept);
     }
@@ -169,11 +175,13 @@ pub async fn export_buyers(
     Ok(json(StatusCode::OK, &kept))
 }
 
-/// What is kept about one booking, and whose it is.
+/// What is kept about one booking, and whose it is. Of one that has another buyer than `address` by
+/// now, that is what was issued to the address.
 async fn about(
     ledger: &dyn Ledger,
     id: BookingId,
     messages: Vec<KeptMessage>,
+    address: Option<&str>,
 ) -> Result<(Option<UserId>, KeptBooking), LedgerError> {
     let booking = || Some(id.clone());
     let receipts =
@@ -187,6 +195,15 @@ async fn about(
         ledger.receipts(receipts, OF_BOOKING),
         ledger.desk(desk, OF_BOOKING),
     )?;
+    let has = |buyer: &Buyer| address.is_none_or(|address| buyer.email.to_lowercase() == address);
+    if address.is_some() && !buyer.as_ref().is_some_and(has) {
+        let to_them = |receipt: &Receipt| receipt.buyer_email_lower.as_deref() == address;
+        let receipts = receipts.rows.into_iter().filter(to_them).map(Into::into).collect();
+        let (buyer, bought, money) = (None, None, None);
+        let (desk, messages) = (vec![], vec![]);
+        let kept = KeptBooking { booking: id, buyer, bought, money, receipts, desk, messages };
+        return Ok((None, kept));
+    }
     let user = row.as_ref().map(|row| row.user.clone());
     let user = user.or_else(|| record.as_ref().map(|record| record.saga.user.clone()));
     let kept = KeptBooking {
