@@ -131,6 +131,24 @@ test("lost answer is not known; asked again, it is this device's own admission",
   await close();
 });
 
+test("ticket that was used elsewhere after a request that got lost is used", async () => {
+  const code = await ticketCode(server, await sell(server, "door", { pools: { ga: 1 } }));
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+  // The request got lost ten seconds ago.
+  await page.clock.setFixedTime(Date.now() - 10_000);
+  await page.route("**/api/v1/check-in", (route) => route.abort());
+  await type(page, code);
+  await page.getByRole("heading", { name: "Not known" }).waitFor();
+  await page.unroute("**/api/v1/check-in");
+  await page.clock.setFixedTime(Date.now());
+  const used = await server.ask("POST", "/check-in", { token: SCANNER_KEY, body: { code } });
+  expect(used.status).toBe(200);
+  await page.getByRole("button", { name: "Ask again" }).click();
+  await page.getByRole("heading", { name: "Used already" }).waitFor();
+  await close();
+});
+
 test("camera reads a ticket's QR code", async () => {
   const code = await ticketCode(server, await sell(server, "door", { seats: ["B-1"] }));
   const dir = await mkdtemp(path.join(tmpdir(), "onrush-camera-"));

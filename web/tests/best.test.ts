@@ -3,7 +3,7 @@ import { NoAnswer, Refused } from "../src/api/client";
 import type { BestSeats, Booking, Wish } from "../src/api/schema";
 import { BestWish } from "../src/buyer/choose/best.svelte";
 import { offersFor, shortageOf } from "../src/buyer/choose/best-offers";
-import { hold, isFor, unanswered } from "../src/buyer/choose/hold";
+import { hold, isFor, isNew, unanswered } from "../src/buyer/choose/hold";
 import { House } from "../src/lib/seatmap/house";
 
 /** What the server says to the next requests, and with which keys they came. */
@@ -140,13 +140,13 @@ test("wish without an answer is asked for again under its key, and another wish 
   vi.useFakeTimers();
   server.answers = [new NoAnswer("lost"), booking(["A-1", "A-2", "A-3"])];
   const unheard = vi.fn();
-  const first = hold("tour", best(), unheard);
+  const first = hold("tour", best(), [], unheard);
   await vi.runAllTimersAsync();
   expect(await first).toMatchObject({ is: "held", booking: { booking: "b" } });
   expect(unheard).toHaveBeenCalledTimes(1);
   expect(server.keys[1]).toBe(server.keys[0]);
   server.answers = [booking(["B-1", "B-2"])];
-  await hold("tour", best({ quantity: 2 }), unheard);
+  await hold("tour", best({ quantity: 2 }), [], unheard);
   expect(server.keys[2]).not.toBe(server.keys[0]);
   vi.useRealTimers();
 });
@@ -154,14 +154,16 @@ test("wish without an answer is asked for again under its key, and another wish 
 test("wish that nothing was heard of is known after a reload, with its key", async () => {
   vi.useFakeTimers();
   server.answers = Array.from({ length: 5 }, () => new NoAnswer("lost"));
-  const outcome = hold("tour", best(), () => {});
+  const outcome = hold("tour", best(), ["a"], () => {});
   await vi.runAllTimersAsync();
   expect(await outcome).toEqual({ is: "unknown" });
   vi.useRealTimers();
   expect(unanswered("tour")).toEqual(best());
   expect(unanswered("other")).toBeUndefined();
+  // What was held before is not what came of it.
+  expect([isNew("tour", "a"), isNew("tour", "b")]).toEqual([false, true]);
   server.answers = [booking(["A-1", "A-2", "A-3"])];
-  await hold("tour", unanswered("tour")!, () => {});
+  await hold("tour", unanswered("tour")!, ["a", "b"], () => {});
   expect(new Set(server.keys).size).toBe(1);
   expect(unanswered("tour")).toBeUndefined();
 });
@@ -173,9 +175,11 @@ test("refused wish has another key the next time, and an offer has one of its ow
     booking(["A-1", "A-2"]),
   ];
   const must = best({ quantity: 4, together: "must" });
-  expect(await hold("tour", must, () => {})).toMatchObject({ is: "refused" });
-  expect(await hold("tour", must, () => {})).toMatchObject({ is: "refused" });
-  expect(await hold("tour", best({ quantity: 2, together: "must" }), () => {})).toMatchObject({ is: "held" });
+  expect(await hold("tour", must, [], () => {})).toMatchObject({ is: "refused" });
+  expect(await hold("tour", must, [], () => {})).toMatchObject({ is: "refused" });
+  expect(await hold("tour", best({ quantity: 2, together: "must" }), [], () => {})).toMatchObject({
+    is: "held",
+  });
   expect(new Set(server.keys).size).toBe(3);
 });
 

@@ -26,6 +26,10 @@ use tokio::sync::Notify;
 /// How long to wait before a sale that could not be opened is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
+/// How often a node without a sale to open looks whether there is one: another node may have made it,
+/// and be gone. To follow the feed for that would cost every sale.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
 /// Why something about a draw cannot be done.
 #[derive(Debug)]
 pub enum DrawError {
@@ -182,7 +186,7 @@ impl Draws {
                         return;
                     }
                 }
-                () = sleep(wait), if wait != Wait::Nothing => {}
+                () = sleep(wait) => {}
             }
         }
     }
@@ -196,21 +200,22 @@ impl Draws {
         let Ok(events) = self.engine.events().await else { return Wait::For(TRY_AGAIN) };
         let mut wait = Wait::Nothing;
         for event in events.value {
-            let Ok(Answer { at, value: view, .. }) = self.engine.ask(event.clone(), EventNow).await
-            else {
-                continue;
-            };
-            let next = match opening(at, &view) {
-                Opening::NotOurs => Wait::Nothing,
-                Opening::PrequeueFirst => Wait::Feed,
-                Opening::In(ms @ 1..) => Wait::For(Duration::from_millis(ms)),
-                Opening::In(0) => match self.open_sale(&event, None).await {
-                    Ok(()) => Wait::Nothing,
-                    Err(error) => {
-                        tracing::error!(%event, %error, "the drawn sale cannot be opened");
-                        Wait::For(TRY_AGAIN)
-                    }
+            let next = match self.engine.ask(event.clone(), EventNow).await {
+                Ok(Answer { at, value: view, .. }) => match opening(at, &view) {
+                    Opening::NotOurs => Wait::Nothing,
+                    Opening::PrequeueFirst => Wait::Feed,
+                    Opening::In(ms @ 1..) => Wait::For(Duration::from_millis(ms)),
+                    Opening::In(0) => match self.open_sale(&event, None).await {
+                        Ok(()) => Wait::Nothing,
+                        Err(error) => {
+                            tracing::error!(%event, %error, "the drawn sale cannot be opened");
+                            Wait::For(TRY_AGAIN)
+                        }
+                    },
                 },
+                Err(Failure::Refused(_)) => Wait::Nothing,
+                // Nobody else tells that its time has come.
+                Err(_) => Wait::For(TRY_AGAIN),
             };
             wait = match (wait, next) {
                 (Wait::For(one), Wait::For(other)) => Wait::For(one.min(other)),
@@ -343,7 +348,8 @@ enum Wait {
 async fn sleep(wait: Wait) {
     match wait {
         Wait::For(time) => tokio::time::sleep(time).await,
-        Wait::Nothing | Wait::Feed => std::future::pending().await,
+        Wait::Nothing => tokio::time::sleep(LOOK_AGAIN).await,
+        Wait::Feed => std::future::pending().await,
     }
 }
 

@@ -329,9 +329,7 @@ impl Config {
                  set allow_sandbox = true if that is what you want",
             );
         }
-        if self.saga.tries == 0 || self.saga.at_a_time == 0 || self.saga.first_pause_ms < 1 {
-            wrong("saga: tries, at_a_time and first_pause_ms must be at least 1");
-        }
+        self.saga.complaints(&mut wrong);
         if self.guest_token_ttl_s == 0 {
             wrong("guest_token_ttl_s: use at least 1");
         }

@@ -54,7 +54,13 @@ export async function ask<T>(path: string, wish: Ask = {}): Promise<T> {
   const text = await response.text().catch((error: unknown) => {
     throw new NoAnswer("the answer broke off", { cause: error });
   });
-  return (text === "" ? undefined : JSON.parse(text)) as T;
+  if (text === "") return undefined as T;
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    // Not ours, though it says that all is well: the page of a proxy in between, most likely.
+    throw new NoAnswer("an answer that cannot be read", { cause: error });
+  }
 }
 
 /** The same for an answer that is not JSON. */
@@ -68,6 +74,7 @@ export async function send(path: string, wish: Ask = {}): Promise<Response> {
   if (wish.key) headers["idempotency-key"] = wish.key;
   if (wish.body !== undefined) headers["content-type"] = "application/json";
   const patience = AbortSignal.timeout(PATIENCE_MS);
+  const began = performance.now();
   let response;
   try {
     response = await fetch(query.size > 0 ? `${path}?${query}` : path, {
@@ -80,19 +87,21 @@ export async function send(path: string, wish: Ask = {}): Promise<Response> {
   } catch (error) {
     throw new NoAnswer("the server cannot be reached", { cause: error });
   }
-  clock.note(response.headers.get("date"));
+  clock.note(response.headers.get("date"), performance.now() - began);
   if (response.ok) return response;
   throw await refusal(response);
 }
 
 async function refusal(response: Response): Promise<Error> {
   const retryAfterS = Number(response.headers.get("retry-after")) || undefined;
-  try {
-    return new Refused((await response.json()) as Refused["facts"], retryAfterS);
-  } catch (error) {
-    // Not ours: a proxy in between, most likely.
-    return new NoAnswer(`an answer that cannot be read: ${response.status}`, { cause: error });
-  }
+  const facts: unknown = await response.json().catch(() => undefined);
+  if (isProblem(facts)) return new Refused(facts, retryAfterS);
+  // Not ours: a proxy in between, most likely.
+  return new NoAnswer(`an answer that cannot be read: ${response.status}`);
+}
+
+function isProblem(facts: unknown): facts is Refused["facts"] {
+  return typeof facts === "object" && facts !== null && "code" in facts && typeof facts.code === "string";
 }
 
 /**

@@ -26,12 +26,15 @@ export type SignedIn =
 
 let now: SignedIn = { state: "unknown" };
 let listener: (now: SignedIn) => void = () => {};
+/** Who was signed in last. */
+let last: string | undefined;
 let waiting: (() => void)[] = [];
 
 function become(next: SignedIn): void {
   now = next;
   listener(next);
   if (next.state !== "in") return;
+  last = next.session.name;
   const goOn = waiting;
   waiting = [];
   for (const resolve of goOn) resolve();
@@ -83,9 +86,11 @@ function isNobody(error: unknown): boolean {
 
 /**
  * Asks with the session. Where it is over, the frame asks to sign in again, and then this goes on:
- * nothing typed is lost. @throws as `ask` does, but never for a missing session.
+ * nothing typed is lost. Nobody does what somebody else was about to do. @throws as `ask` does, but
+ * for a missing session only if another person signs in.
  */
 export async function askAsOrganiser<T>(to: string, wish: Ask = {}): Promise<T> {
+  const asker = last;
   for (let isRenewed = false; ;) {
     try {
       return await ask<T>(to, withToken(wish));
@@ -100,6 +105,7 @@ export async function askAsOrganiser<T>(to: string, wish: Ask = {}): Promise<T> 
       } else {
         throw error;
       }
+      if (asker !== undefined && last !== asker) throw error;
     }
   }
 }

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use onrush_base::spans;
 use onrush_core::Refusal;
-use onrush_core::ids::{BookingId, UserId};
+use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_ledger::LedgerError;
 use onrush_ledger::request::{Begun, RequestKey, StoredAnswer};
 use onrush_store::Failure;
@@ -64,6 +64,13 @@ impl Scope {
     pub fn of_booking(what: &str, booking: &BookingId, user: &UserId, purpose: Purpose) -> Self {
         let name = format!("{what} {booking} {user}");
         Self { name, asker: user.to_string(), purpose, kept: was_done }
+    }
+
+    /// Units that an organiser moves: what was done is not done again.
+    #[must_use]
+    pub fn of_units(what: &str, event: &EventId, organiser: &str) -> Self {
+        let name = format!("{what} {event} {organiser}");
+        Self { name, asker: organiser.to_owned(), purpose: Purpose::More, kept: was_done }
     }
 
     /// A claim, which gets its first answer again, whatever it was.

@@ -12,6 +12,7 @@ use crate::live::{Hub, StreamLimits};
 use crate::plans::PlanDir;
 use axum::extract::FromRef;
 use onrush_base::auth::carry::CarryCodes;
+use onrush_base::auth::codes::ChannelCodes;
 use onrush_base::auth::guest::GuestTokens;
 use onrush_base::auth::keyring::Keyring;
 use onrush_base::auth::keys::KeyDir;
@@ -50,6 +51,8 @@ pub struct Sale {
     pub clock: Clock,
     /// Derived ids.
     pub names: Names,
+    /// What is kept of codes of channels.
+    pub codes: ChannelCodes,
     /// Draws: their seeds and lists.
     pub draws: Arc<Draws>,
     /// Turns of those who read settings, change them and write them back.
@@ -264,7 +267,8 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         tickets: StreamTickets::new(&token_key),
     };
     let units = Units { plans, boards, histories: Histories::new(engine.clone()) };
-    let names = Names::new(&keys.load_or_draw("ids.key")?);
+    let ids_key = keys.load_or_draw("ids.key")?;
+    let (names, codes) = (Names::new(&ids_key), ChannelCodes::new(&ids_key));
     let draws = Draws::open(&config.data, engine.clone(), keys, cluster.clone())?;
     let (metrics, config) = (Arc::<Metrics>::default(), Arc::new(config));
     let callers = Callers {
@@ -285,7 +289,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
     let run_id = u64::from_le_bytes(onrush_base::auth::random()) >> 1;
     let once = Once { ledger: ledger.clone(), clock: clock.clone(), run_id, space };
     let turns = Turns::new(cluster.clone());
-    let sale = Sale { engine, clock, names, draws: Arc::new(draws), turns, metrics };
+    let sale = Sale { engine, clock, names, codes, draws: Arc::new(draws), turns, metrics };
     let groups = Groups {
         sale: sale.into(),
         once: once.into(),

@@ -18,6 +18,7 @@ use onrush_store::{Answer, Ask, Engine, Failure};
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::Write;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -37,6 +38,35 @@ pub struct Boards {
 struct Slot {
     current: tokio::sync::Mutex<Option<Arc<Snapshot>>>,
     versions: Versions,
+}
+
+/// A slot as long as somebody asks. One whose seats nobody could read goes with the last who asked,
+/// also if they hung up: made-up event ids must not fill the memory.
+struct SlotInUse<'a> {
+    boards: &'a Boards,
+    event: &'a EventId,
+    slot: Arc<Slot>,
+}
+
+impl Deref for SlotInUse<'_> {
+    type Target = Slot;
+
+    fn deref(&self) -> &Slot {
+        &self.slot
+    }
+}
+
+impl Drop for SlotInUse<'_> {
+    fn drop(&mut self) {
+        let mut slots = self.boards.slots();
+        let is_kept = slots.get(self.event).is_some_and(|kept| Arc::ptr_eq(kept, &self.slot));
+        // Whoever else asks has a clone, and takes one under the lock only.
+        let is_last = Arc::strong_count(&self.slot) == 2;
+        let is_empty = || self.slot.current.try_lock().is_ok_and(|current| current.is_none());
+        if is_kept && is_last && is_empty() {
+            slots.remove(self.event);
+        }
+    }
 }
 
 impl Boards {
@@ -64,20 +94,9 @@ impl Boards {
                 tokio::time::sleep(pause).await;
             }
         }
-        match self.read(event, current.as_deref()).await {
-            Ok(snapshot) => {
-                let snapshot = Arc::new(snapshot);
-                *current = Some(snapshot.clone());
-                Ok(snapshot)
-            }
-            Err(error) => {
-                // Made-up event ids must not fill the memory.
-                if current.is_none() {
-                    self.slots().remove(event);
-                }
-                Err(error)
-            }
-        }
+        let snapshot = Arc::new(self.read(event, current.as_deref()).await?);
+        *current = Some(snapshot.clone());
+        Ok(snapshot)
     }
 
     /// The categories of an event's seats, in their order. They never change, so that the last
@@ -171,11 +190,91 @@ impl Boards {
         self.slots().remove(event);
     }
 
-    fn slot(&self, event: &EventId) -> Arc<Slot> {
-        self.slots().entry(event.clone()).or_default().clone()
+    fn slot<'a>(&'a self, event: &'a EventId) -> SlotInUse<'a> {
+        let slot = self.slots().entry(event.clone()).or_default().clone();
+        SlotInUse { boards: self, event, slot }
     }
 
     fn slots(&self) -> std::sync::MutexGuard<'_, HashMap<EventId, Arc<Slot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onrush_core::{Command, Query, Reply, View};
+    use onrush_store::{Feed, Figures, Pending, Seq};
+    use std::future::{pending, ready};
+
+    /// An engine that knows no event, and may not even say so.
+    struct Nowhere {
+        answers: bool,
+    }
+
+    impl Engine for Nowhere {
+        fn execute(&self, _: EventId, _: Command) -> Pending<Reply> {
+            unreachable!("nothing is changed here")
+        }
+
+        fn query(&self, _: EventId, _: Query) -> Pending<View> {
+            match self.answers {
+                true => Box::pin(ready(Err(Failure::Refused(Refusal::EventNotFound)))),
+                false => Box::pin(pending()),
+            }
+        }
+
+        fn events(&self) -> Pending<Vec<EventId>> {
+            unreachable!("nobody asks")
+        }
+
+        fn subscribe(&self, _: Seq) -> Box<dyn Feed> {
+            unreachable!("nothing is followed here")
+        }
+
+        fn committed(&self) -> Seq {
+            Seq::default()
+        }
+
+        fn waiting(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn figures(&self) -> Figures {
+            Figures::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn made_up_events_leave_nothing_also_where_who_asked_has_hung_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let seats = ["A-1".parse().unwrap()];
+        for answers in [true, false] {
+            let plans = PlanDir::open(dir.path(), None).unwrap();
+            let boards = Boards::new(Arc::new(Nowhere { answers }), plans);
+            for number in 0..3 {
+                let event: EventId = format!("made-up-{number}").parse().unwrap();
+                // Polled once, and dropped where there is no answer.
+                let is_answered = tokio::select! {
+                    biased;
+                    found = boards.now(&event) => found.is_err(),
+                    () = ready(()) => false,
+                };
+                assert_eq!(is_answered, answers);
+                let is_answered = tokio::select! {
+                    biased;
+                    found = boards.packed_map(&event) => found.is_err(),
+                    () = ready(()) => false,
+                };
+                assert_eq!(is_answered, answers);
+                let is_answered = tokio::select! {
+                    biased;
+                    found = boards.categories(&event, &seats) => found.is_err(),
+                    () = ready(()) => false,
+                };
+                assert_eq!(is_answered, answers);
+            }
+            assert!(boards.slots().is_empty(), "{} are left", boards.slots().len());
+        }
     }
 }

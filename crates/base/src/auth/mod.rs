@@ -6,6 +6,7 @@ pub mod buckets;
 pub mod carry;
 #[cfg(feature = "simulated")]
 pub mod chance;
+pub mod codes;
 pub mod guest;
 pub mod jwks;
 pub mod jws;

@@ -135,9 +135,58 @@ impl Default for Patience {
     }
 }
 
+impl Patience {
+    /// Says what cannot work: a gateway that is given up on before it can answer, or asked without
+    /// pause, and steps that another node takes up while they are under way.
+    pub(super) fn complaints(&self, mut wrong: impl FnMut(&str)) {
+        let Self {
+            gateway_timeout_ms,
+            ask_after_ms,
+            abandoned_after_ms,
+            first_pause_ms,
+            longest_pause_ms,
+            tries,
+            at_a_time,
+        } = *self;
+        if tries == 0 || at_a_time == 0 || first_pause_ms < 1 {
+            wrong("saga: tries, at_a_time and first_pause_ms must be at least 1");
+        }
+        if !(100..=600_000).contains(&gateway_timeout_ms) {
+            wrong("saga.gateway_timeout_ms: use 100 to 600000 milliseconds");
+        }
+        if ask_after_ms < 1_000 {
+            wrong("saga.ask_after_ms: use at least 1000 milliseconds");
+        }
+        if longest_pause_ms < first_pause_ms {
+            wrong("saga.longest_pause_ms: use at least first_pause_ms");
+        }
+        if abandoned_after_ms <= i64::try_from(gateway_timeout_ms).unwrap_or(i64::MAX) {
+            wrong("saga.abandoned_after_ms: use more than gateway_timeout_ms");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patience_that_cannot_work_is_named() {
+        let named = |change: fn(&mut Patience)| {
+            let (mut patience, mut found) = (Patience::default(), Vec::new());
+            change(&mut patience);
+            patience.complaints(|why| found.push(why.split(':').next().unwrap_or("").to_owned()));
+            found.join(" ")
+        };
+        assert_eq!(named(|_| {}), "");
+        assert_eq!(named(|it| it.tries = 0), "saga");
+        // Whoever thinks in seconds.
+        assert_eq!(named(|it| it.gateway_timeout_ms = 10), "saga.gateway_timeout_ms");
+        assert_eq!(named(|it| it.ask_after_ms = 300), "saga.ask_after_ms");
+        assert_eq!(named(|it| it.ask_after_ms = -1), "saga.ask_after_ms");
+        assert_eq!(named(|it| it.longest_pause_ms = 0), "saga.longest_pause_ms");
+        assert_eq!(named(|it| it.abandoned_after_ms = 10_000), "saga.abandoned_after_ms");
+    }
 
     #[test]
     fn shares_of_more_than_a_hundred_are_invalid() {

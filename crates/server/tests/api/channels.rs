@@ -4,7 +4,15 @@ use crate::prices::taxed_sale;
 use crate::shop::Shop;
 use crate::tokens::shop_token;
 use onrush_base::config::ShopTokens;
+use onrush_core::Command;
+use onrush_core::channels::ChannelSpec;
+use onrush_core::ids::EventId;
+use onrush_core::question::ChannelsNow;
+use onrush_core::settings::Digest;
+use onrush_core::spec::Reason;
+use onrush_store::Ask;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 pub(crate) const CODE: &str = "Fans-2026";
 
@@ -48,6 +56,72 @@ async fn a_code_opens_what_is_set_aside() {
     assert_eq!(whats, ["set", "allotted"]);
     assert_eq!(shown["history"][1]["seats"], json!(["A-1"]));
     assert!(!shown.to_string().to_lowercase().contains("fans-2026"), "codes are told to nobody");
+}
+
+/// What was kept of a code before a key was in it: whoever reads the feed can work it out.
+fn guessable(event: &str, code: &str) -> Digest {
+    let mut hash = Sha256::new();
+    for part in ["a channel's code\0", event, "\0", code] {
+        hash.update(part.as_bytes());
+    }
+    Digest(hash.finalize().into())
+}
+
+#[tokio::test]
+async fn the_feed_does_not_tell_codes_that_can_be_guessed_and_those_kept_before_still_open() {
+    let shop = Shop::start().await;
+    sale_with_fans(&shop).await;
+    let feed = shop.admin("GET", "/feed?event=e&limit=1000").send().await.expect(200);
+    let told = String::from_utf8(feed.body).unwrap();
+    assert!(told.contains("channel_set"), "{told}");
+    let hex: String =
+        guessable("e", "fans-2026").0.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(!told.contains(&hex), "{hex} is in {told}");
+
+    let engine = shop.server.engine();
+    let event: EventId = "e".parse().unwrap();
+    let known = engine.ask(event.clone(), ChannelsNow).await.unwrap().value;
+    let spec = ChannelSpec { codes: vec![guessable("e", "old-2025")], ..known[0].spec.clone() };
+    let reason = Reason { by: "ann".into(), why: "before".into() };
+    engine.execute(event, Command::SetChannel { spec, reason }).await.unwrap();
+    let guest = shop.guest().await;
+    let wish = |code| json!({"pools": {"ga": 4}, "seats": ["A-1"], "codes": [code]});
+    let refused = guest.hold("e", "k1", &wish("older-2024")).await;
+    assert_eq!(refused.problem(), (404, "CHANNEL_CODE_NOT_FOUND".into()));
+    guest.hold("e", "k2", &wish("Old-2025")).await.expect(201);
+}
+
+#[tokio::test]
+async fn units_are_moved_and_taken_off_sale_once_for_each_key() {
+    let shop = Shop::start().await;
+    sale_with_fans(&shop).await;
+    let ask = |path: &str, key: &str, body: &Value| {
+        shop.admin("POST", &format!("/events/e/{path}")).key(key).json(body).send()
+    };
+    let pool = async || {
+        let left = shop.ask("GET", "/events/e/availability").send().await.expect(200).json();
+        (left["pools"][0]["free"].clone(), left["pools"][0]["blocked"].clone())
+    };
+    assert_eq!(pool().await, (json!(6), json!(4)));
+    let moved = json!({"pools": {"ga": 1}, "to": "fans", "why": "more"});
+    let blocked = json!({"pools": {"ga": 2}, "why": "broken"});
+    for _ in 0..2 {
+        ask("allot", "k1", &moved).await.expect(200);
+        ask("block", "k1", &blocked).await.expect(200);
+        assert_eq!(pool().await, (json!(3), json!(7)));
+    }
+    let other = json!({"pools": {"ga": 1}, "why": "broken"});
+    assert_eq!(ask("block", "k1", &other).await.problem(), (422, "BOOKING_MISMATCH".into()));
+    for _ in 0..2 {
+        ask("unblock", "k1", &other).await.expect(200);
+        assert_eq!(pool().await, (json!(4), json!(6)));
+    }
+    ask("unblock", "k2", &other).await.expect(200);
+    // What was refused was not done, and is decided anew.
+    assert_eq!(ask("unblock", "k3", &other).await.status, 409);
+    ask("block", "k2", &other).await.expect(200);
+    ask("unblock", "k3", &other).await.expect(200);
+    assert_eq!(pool().await, (json!(5), json!(5)));
 }
 
 #[tokio::test]

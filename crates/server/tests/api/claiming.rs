@@ -1,6 +1,8 @@
 //! Claims.
 
+use crate::scopes::{key_of, named};
 use crate::shop::Shop;
+use onrush_base::config::keys::Scope;
 use serde_json::json;
 
 /// A trap: the check-first variant never checks the maximum on the first claim and can go below zero.
@@ -26,6 +28,25 @@ async fn claims_stay_between_zero_and_the_quantity_from_the_first_one_on() {
     assert_eq!((&adjusted["status"], &adjusted["after"]), (&json!("adjusted"), &json!(10)));
     assert_eq!(adjust("b", 6).await.expect(201).json(), adjusted);
     assert_eq!(adjust("c", -7).await.problem(), (409, "CLAIM_BELOW_ZERO".into()));
+}
+
+#[tokio::test]
+async fn two_services_that_number_alike_adjust_each_for_itself() {
+    let shop = Shop::start_with(|config| {
+        config.keys.extend(["pos", "crm"].map(|name| named(name, &[Scope::Stock])));
+    });
+    let shop = shop.await;
+    shop.flash_sale("e").await;
+    let adjust = |name: &str| {
+        let path = "/admin/events/e/pools/ga/claimed";
+        let body = json!({"amount": 2, "why": "sold elsewhere"});
+        shop.ask("POST", path).bearer(&key_of(name)).key("1001").json(&body).send()
+    };
+    let first = adjust("pos").await.expect(201).json();
+    assert_eq!(adjust("pos").await.expect(201).json(), first);
+    let second = adjust("crm").await.expect(201).json();
+    assert_eq!((&first["after"], &second["after"]), (&json!(2), &json!(4)));
+    assert_ne!(first["claim"], second["claim"]);
 }
 
 #[tokio::test]

@@ -22,14 +22,17 @@ export function aboutEvent(event: string): Promise<About> {
 
 async function read(event: string): Promise<About> {
   const [sale, texts] = await Promise.all([
-    persist<Sale>(path`/events/${event}`),
+    persist<Sale>(path`/events/${event}`).then((sale) => {
+      // Before the texts, which may take a while.
+      clock.note(sale.at);
+      return sale;
+    }),
     persist<Texts>(path`/events/${event}/texts`).catch((error: unknown) => {
       // Texts are a courtesy: the title of the event stands in for them.
       if (error instanceof Refused) return { event, texts: {} } satisfies Texts;
       throw error;
     }),
   ]);
-  clock.note(sale.at);
   return { sale, texts: texts.texts };
 }
 

@@ -112,7 +112,11 @@ export class Checkout {
       const booking = await askAsKeeper<Booking>(this.id, path`/bookings/${this.id}`);
       // Only what costs something has a payment, and only the ledger knows how it ended.
       const payment = booking.amount_minor > 0 ? await this.#askPayment() : undefined;
-      if (payment) notePayment(this.id, payment.payment);
+      if (payment && notePayment(this.id, payment.payment)) {
+        // The answer that did not come: whatever became of that payment is told by its own status.
+        this.isPaymentUnknown = false;
+        if (this.problem instanceof NoAnswer) this.problem = undefined;
+      }
       await this.#describe(booking);
       this.booking = booking;
       this.payment = payment;

@@ -59,13 +59,14 @@ export function remember(booking: string, more: Memory): void {
   write(localStorage, BOOKINGS, Object.fromEntries(entries.slice(-KEPT)));
 }
 
-/** Notes that a payment was begun. */
-export function notePayment(booking: string, payment: string): void {
+/** Notes that a payment was begun; true if that is news. */
+export function notePayment(booking: string, payment: string): boolean {
   const known = recall(booking).payments ?? [];
-  if (known.includes(payment)) return;
+  if (known.includes(payment)) return false;
   remember(booking, { payments: [...known, payment] });
   // However it was begun, the wish that was open is answered by it.
   endAttempt(booking);
+  return true;
 }
 
 /** Who buys, as written into the form in this tab. */

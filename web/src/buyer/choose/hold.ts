@@ -14,6 +14,8 @@ interface Kept {
   key: string;
   /** What it was for. */
   body: string;
+  /** What the visitor held by then: none of it is what came of this. */
+  before?: string[];
 }
 
 export type Outcome =
@@ -28,13 +30,24 @@ export function unanswered(event: string): Wish | undefined {
   return before && (JSON.parse(before.body) as Wish);
 }
 
+/** Whether a booking may be what came of what was asked for and not answered: it was not there before. */
+export function isNew(event: string, booking: string): boolean {
+  return !kept(event)?.before?.includes(booking);
+}
+
 /**
- * Asks for a hold, and asks again with the same key while no answer comes. `unheard` is told each
- * time that happens. @throws what is neither the server's word nor its silence.
+ * Asks for a hold, and asks again with the same key while no answer comes. `before` are the bookings
+ * that the visitor has; `unheard` is told each time that no answer comes. @throws what is neither the
+ * server's word nor its silence.
  */
-export async function hold(event: string, wish: Wish, unheard: () => void): Promise<Outcome> {
+export async function hold(
+  event: string,
+  wish: Wish,
+  before: string[],
+  unheard: () => void,
+): Promise<Outcome> {
   const body = JSON.stringify(wish);
-  let key = keyFor(event, body);
+  let key = keyFor(event, body, before);
   let isRenewed = false;
   for (let round = 1; ; round += 1) {
     try {
@@ -48,7 +61,7 @@ export async function hold(event: string, wish: Wish, unheard: () => void): Prom
       if (["released", "expired", "cancelled"].includes(booking.status) && !isRenewed) {
         isRenewed = true;
         forget(event);
-        key = keyFor(event, body);
+        key = keyFor(event, body, before);
         continue;
       }
       forget(event);
@@ -104,11 +117,11 @@ export function forget(event: string): void {
   sessionStorage.removeItem(nameOf(event));
 }
 
-function keyFor(event: string, body: string): string {
-  const before = kept(event);
-  if (before?.body === body) return before.key;
+function keyFor(event: string, body: string, before: string[]): string {
+  const known = kept(event);
+  if (known?.body === body) return known.key;
   const key = newKey();
-  sessionStorage.setItem(nameOf(event), JSON.stringify({ key, body } satisfies Kept));
+  sessionStorage.setItem(nameOf(event), JSON.stringify({ key, body, before } satisfies Kept));
   return key;
 }
 

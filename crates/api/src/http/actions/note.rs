@@ -9,6 +9,8 @@ use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_ledger::action::Action;
 use onrush_serve::ProblemCode;
+use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -73,10 +75,14 @@ impl Asked {
 fn shown(pattern: &str, path: &str) -> (String, Option<EventId>) {
     let mut event = None;
     let parts = pattern.split('/').zip(path.split('/')).map(|(of, is)| {
+        // As the handler reads it; what is no id then, it refuses.
+        let id = percent_decode_str(is).decode_utf8().ok();
+        let id = id.filter(|id| id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/'));
+        let is = id.unwrap_or(Cow::Borrowed(is));
         if of == "{event}" {
             event = is.parse().ok();
         }
-        if of == "{user}" || !of.starts_with('{') { of } else { is }
+        if of == "{user}" || !of.starts_with('{') { Cow::Borrowed(of) } else { is }
     });
     let mut shown = parts.collect::<Vec<_>>().join("/");
     shown.truncate(shown.floor_char_boundary(MAX_PATH));
@@ -113,6 +119,15 @@ mod tests {
         let pattern = "/api/v1/admin/desk/{entry}/settle";
         let path = "/api/v1/admin/desk/stripe.re_1/settle";
         assert_eq!(shown(pattern, path), (path.to_owned(), None));
+        // Written otherwise it is the same event.
+        let pattern_of_event = "/api/v1/admin/events/{event}/open";
+        let path = "/api/v1/admin/events/g%61la/open";
+        let gala = Some("gala".parse().unwrap());
+        let told = "/api/v1/admin/events/gala/open".to_owned();
+        assert_eq!(shown(pattern_of_event, path), (told, gala));
+        for path in ["/api/v1/admin/events/a%2Fb/open", "/api/v1/admin/events/a%0Ab/open"] {
+            assert_eq!(shown(pattern_of_event, path), (path.to_owned(), None));
+        }
         let long = format!("/api/v1/admin/desk/{}/settle", "e".repeat(9_000));
         assert_eq!(shown(pattern, &long).0.len(), MAX_PATH);
         for letters in ["é".repeat(300), format!("e{}", "é".repeat(300))] {

@@ -1,13 +1,13 @@
 //! The organiser's side of channels: set up, filled, released, and explained.
 
-use super::codes::digest;
 use crate::history::ChannelChange;
 use crate::http::body::{JsonBody, JsonBytes, json};
-use crate::http::caller::{Ids, Operator};
+use crate::http::caller::{Ids, Operator, OptionalKey};
+use crate::http::once::Scope;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::{Allotment, AllottedUnits, id};
-use crate::http::state::{Sale, Units};
+use crate::http::state::{Once, Sale, Units};
 use crate::json::ids::{EventIdText, FreeText, IdText, TimeMs};
 use crate::json::whole::Whole;
 use axum::extract::State;
@@ -22,6 +22,7 @@ use onrush_core::{Command, Time};
 use onrush_store::Ask;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_json::json as value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -207,7 +208,10 @@ pub async fn set_channel(
     let quota = quota.map(|quota| u32::try_from(quota.0)).transpose();
     let quota = quota.map_err(|_| wrong("quota: use 0 to 1000000000 units".into(), "quota"))?;
     let codes = match codes {
-        Some(codes) => codes.iter().map(|code| digest(&event, code)).collect::<Option<Vec<_>>>(),
+        Some(codes) => {
+            let kept = codes.iter().map(|code| sale.codes.kept(&event, code));
+            kept.collect::<Option<Vec<_>>>()
+        }
         None => Some(codes_of(&sale, &event, &channel).await?),
     };
     let codes = codes.ok_or_else(|| {
@@ -256,24 +260,35 @@ pub async fn release_channel(
     body_of(&sale, &event, &channel).await
 }
 
-/// Moves free units from one channel to another, or from and to the stock that is for everybody.
+/// Moves free units from one channel to another, or from and to the stock that is for everybody. The
+/// same key again moves no more.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/allot", tag = "admin",
-    params(("event" = EventIdText, Path)),
+    params(
+        ("event" = EventIdText, Path),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
+    ),
     request_body = AllottedUnits,
     responses((status = 200, description = "The channels", body = Vec<ChannelBody>), WriteProblems),
     security(("key" = []))
 )]
 pub async fn allot(
     State(sale): State<Arc<Sale>>,
+    State(once): State<Arc<Once>>,
     Ids(event): Ids<EventId>,
     operator: Operator,
+    key: OptionalKey,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
     let Allotment { lines, from, to, why } = body.parse::<AllottedUnits<'_>>()?.split()?;
+    let scope = Scope::of_units("allot", &event, &operator.key.name);
+    let asked = value!({ "lines": lines, "from": from, "to": to, "why": why }).to_string();
     let command = Command::Allot { lines, from, to, reason: operator.because(why) };
-    sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
-    Ok(json(StatusCode::OK, &bodies(&sale, &event).await?))
+    let work = async move {
+        sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
+        Ok(json(StatusCode::OK, &bodies(&sale, &event).await?))
+    };
+    once.run_if_keyed(scope, &key, asked.as_bytes(), work).await
 }
 
 async fn bodies(sale: &Sale, event: &EventId) -> Result<Vec<ChannelBody>, Problem> {

@@ -133,9 +133,11 @@ pub async fn adjust_claimed(
     key: IdempotencyKey,
     JsonBody(Adjustment { amount, by: IgnoredAny, why }): JsonBody<Adjustment>,
 ) -> Result<Response, Problem> {
-    let claim = sale.names.claim(&event, SERVICE, key.as_str());
+    // Two services may number what they do alike. No name has a blank in it.
+    let service = format!("{SERVICE} {}", operator.key.name);
+    let claim = sale.names.claim(&event, &service, key.as_str());
     let amount = amount.signed();
-    let scope = Scope::of_claim(format!("claimed {event} {SERVICE}"), SERVICE);
+    let scope = Scope::of_claim(format!("claimed {event} {service}"), &service);
     let asked = format!("{pool} {amount}");
     let command = Command::AdjustClaimed { claim, pool, amount, reason: operator.because(why) };
     once.run(scope, key.as_str(), asked.as_bytes(), take(sale, event, command)).await

@@ -444,6 +444,11 @@ impl Stay<'_> {
             let why = "use at most 400 nights".into();
             return Err(Refusal::InvalidLines { field, why }.into());
         }
+        // Before any night is written out: a body has room for a thousand stays.
+        if pools.len() + nights as usize > MAX_LINES_PER_HOLD {
+            let why = "use at most 400 lines".into();
+            return Err(Refusal::InvalidLines { field: None, why }.into());
+        }
         let stay: PoolId = id(&self.pool).map_err(about("pool"))?;
         let mut night = Some(day(&self.from).map_err(about("from"))?);
         for _ in 0..nights {
@@ -551,5 +556,9 @@ mod tests {
         for (json, code) in cases {
             assert_eq!(lines(json), Err(code), "{json}");
         }
+        // A body has room for a thousand such stays: none is written out once there are too many.
+        let two = r#"{"stays": [{"pool": "d", "from": "2026-02-01", "nights": 400},
+            {"pool": "d", "from": "not looked at", "nights": 400}]}"#;
+        assert_eq!(lines(two), Err("INVALID_LINES"));
     }
 }
