@@ -27,6 +27,8 @@ use std::path::Path;
 const FORMAT: u32 = 1;
 /// How a file's name ends.
 const ENDING: &str = ".jsonl.gz";
+/// How much memory a line leaves to the next one, in bytes.
+const KEPT_LINE: usize = 64 * 1_024;
 /// How long a line may be: a decision of a hundred thousand seats has 20 MB. What is longer is none
 /// of ours, and is not read into memory.
 const MAX_LINE_BYTES: u64 = 256 << 20;
@@ -210,6 +212,8 @@ impl FileReader {
 
     fn read_line(&mut self) -> Result<(), String> {
         self.line.clear();
+        // A seating plan has millions of bytes, and files of many events are read side by side.
+        self.line.shrink_to(KEPT_LINE);
         let mut limited = self.text.by_ref().take(MAX_LINE_BYTES);
         if let Err(error) = limited.read_line(&mut self.line) {
             let is_cut_off = error.kind() == ErrorKind::UnexpectedEof;

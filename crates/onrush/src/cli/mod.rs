@@ -73,6 +73,9 @@ enum Command {
     Bench(onrush_lab::bench::BenchArgs),
 }
 
+/// Files that an audit may have open, if that is allowed.
+const AUDITED_FILES: u64 = 65_536;
+
 /// Does what the command line says.
 pub(crate) fn run() -> ExitCode {
     let exit = match Cli::parse().command {
@@ -81,7 +84,11 @@ pub(crate) fn run() -> ExitCode {
         Command::Key(args) => key::run(&args),
         Command::Sandbox(args) => sandbox::run(&args),
         Command::Demo(args) => onrush_lab::demo::run(&args),
-        Command::Audit(args) => onrush_audit::run(&args),
+        Command::Audit(args) => {
+            // The files of archived events that sold at the same time are read side by side.
+            onrush_serve::allow_open_files(AUDITED_FILES);
+            onrush_audit::run(&args)
+        }
         Command::Backup(args) => onrush_backup::backup(&args, env!("ONRUSH_VERSION")),
         Command::Restore(args) => onrush_backup::restore(&args),
         Command::Archive(args) => archive::run(&args),

@@ -153,6 +153,11 @@ fn newest_snapshot(
                 std::fs::remove_file(&file.path).map_err(OpenError::io(&file.path))?;
             }
             Ok(_) => return Err(other(format!("{name} knows another past than the journal"))),
+            // The next start would take it for what the journal has lost.
+            Err(why) if file.seq > last => {
+                tracing::warn!(path = %name, why, "a damaged snapshot of another past is removed");
+                std::fs::remove_file(&file.path).map_err(OpenError::io(&file.path))?;
+            }
             Err(why) => {
                 tracing::warn!(path = %name, why, "a snapshot is damaged and skipped");
             }

@@ -195,6 +195,10 @@ async fn journal_that_ends_before_its_snapshot_is_reported() {
     let error = sale.try_open().err().expect("refused");
     assert!(matches!(error, OpenError::Restored { .. }), "{error}");
     assert!(error.to_string().contains("ends at decision"), "{error}");
+    // Accepted once, it is not in the way of the next start.
+    let accepting = Options { accept_restored: true, ..sale.options() };
+    Embedded::open(sale.path(), accepting).expect("accepted").close();
+    sale.open().close();
 }
 
 /// Why an engine refuses to go on with files that are not those that were here.
