@@ -399,6 +399,8 @@ async fn until_prequeue_closes(feed: &mut dyn Feed) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine_stub::EngineStub;
+    use onrush_core::Refusal;
 
     #[test]
     fn a_list_is_in_memory_once_however_many_read_it_and_long_ones_not_for_longer() {
@@ -414,5 +416,22 @@ mod tests {
         assert_eq!(lists.get(&other).unwrap().as_ptr(), long.as_ptr());
         drop(long);
         assert!(lists.get(&other).is_none(), "nobody reads it");
+    }
+
+    #[tokio::test]
+    async fn a_sale_that_cannot_be_looked_at_is_looked_at_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let event: EventId = "show".parse().unwrap();
+        for (failure, wait) in [
+            (Failure::Unreachable, Wait::For(TRY_AGAIN)),
+            (Failure::Busy { retry_after_ms: 1 }, Wait::For(TRY_AGAIN)),
+            (Failure::Refused(Refusal::EventNotFound), Wait::Nothing),
+        ] {
+            let told = move |_: &EventId| Some(Err(failure.clone()));
+            let engine = Arc::new(EngineStub { events: vec![event.clone()], told });
+            let keys = KeyDir::open(dir.path()).unwrap();
+            let draws = Draws::open(dir.path(), engine, keys, None).unwrap();
+            assert_eq!(draws.open_what_is_due().await, wait);
+        }
     }
 }

@@ -6,6 +6,8 @@
 mod answers;
 mod broken;
 pub mod draw;
+#[cfg(test)]
+mod engine_stub;
 pub mod history;
 pub mod http;
 pub mod inventory;

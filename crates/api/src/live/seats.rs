@@ -203,47 +203,8 @@ impl Boards {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onrush_core::{Command, Query, Reply, View};
-    use onrush_store::{Feed, Figures, Pending, Seq};
-    use std::future::{pending, ready};
-
-    /// An engine that knows no event, and may not even say so.
-    struct Nowhere {
-        answers: bool,
-    }
-
-    impl Engine for Nowhere {
-        fn execute(&self, _: EventId, _: Command) -> Pending<Reply> {
-            unreachable!("nothing is changed here")
-        }
-
-        fn query(&self, _: EventId, _: Query) -> Pending<View> {
-            match self.answers {
-                true => Box::pin(ready(Err(Failure::Refused(Refusal::EventNotFound)))),
-                false => Box::pin(pending()),
-            }
-        }
-
-        fn events(&self) -> Pending<Vec<EventId>> {
-            unreachable!("nobody asks")
-        }
-
-        fn subscribe(&self, _: Seq) -> Box<dyn Feed> {
-            unreachable!("nothing is followed here")
-        }
-
-        fn committed(&self) -> Seq {
-            Seq::default()
-        }
-
-        fn waiting(&self) -> Duration {
-            Duration::ZERO
-        }
-
-        fn figures(&self) -> Figures {
-            Figures::default()
-        }
-    }
+    use crate::engine_stub::EngineStub;
+    use std::future::ready;
 
     #[tokio::test]
     async fn made_up_events_leave_nothing_also_where_who_asked_has_hung_up() {
@@ -251,7 +212,10 @@ mod tests {
         let seats = ["A-1".parse().unwrap()];
         for answers in [true, false] {
             let plans = PlanDir::open(dir.path(), None).unwrap();
-            let boards = Boards::new(Arc::new(Nowhere { answers }), plans);
+            let nowhere = Err(Failure::Refused(Refusal::EventNotFound));
+            let told = move |_: &EventId| answers.then(|| nowhere.clone());
+            let engine = EngineStub { events: vec![], told };
+            let boards = Boards::new(Arc::new(engine), plans);
             for number in 0..3 {
                 let event: EventId = format!("made-up-{number}").parse().unwrap();
                 // Polled once, and dropped where there is no answer.

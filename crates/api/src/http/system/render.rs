@@ -301,14 +301,11 @@ fn seconds(ms: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine_stub::EngineStub;
     use crate::live::samples;
-    use onrush_core::{Command, Query, Reply, View};
-    use onrush_store::{Answer, Failure, Feed, Pending, Seq};
+    use onrush_core::View;
+    use onrush_store::Failure;
     use std::collections::BTreeSet;
-    use std::future::{pending, ready};
-
-    /// An engine that tells of its events, is silent about one, and does not know another any more.
-    struct Patchy;
 
     const EVENTS: u32 = 100;
 
@@ -316,50 +313,17 @@ mod tests {
         format!("event-{number}").parse().unwrap()
     }
 
-    fn told<T: Send + 'static>(value: Result<T, Failure>) -> Pending<T> {
-        Box::pin(ready(value.map(|value| Answer { at: Time(1), as_of: None, value })))
-    }
-
-    impl Engine for Patchy {
-        fn execute(&self, _: EventId, _: Command) -> Pending<Reply> {
-            unreachable!("nothing is changed here")
-        }
-
-        fn query(&self, event: EventId, _: Query) -> Pending<View> {
-            if event == name(3) {
-                return Box::pin(pending());
-            }
-            if event == name(5) {
-                return told(Err(Failure::Unreachable));
-            }
-            told(Ok(View::Event(Box::new(samples::tests::view(event.as_str())))))
-        }
-
-        fn events(&self) -> Pending<Vec<EventId>> {
-            told(Ok((0..EVENTS).map(name).collect()))
-        }
-
-        fn subscribe(&self, _: Seq) -> Box<dyn Feed> {
-            unreachable!("nothing is followed here")
-        }
-
-        fn committed(&self) -> Seq {
-            Seq::default()
-        }
-
-        fn waiting(&self) -> Duration {
-            Duration::ZERO
-        }
-
-        fn figures(&self) -> Figures {
-            Figures::default()
-        }
-    }
-
     #[tokio::test(start_paused = true)]
     async fn event_that_nobody_tells_of_hides_no_other() {
         let begun = Instant::now();
-        let views = views_in_time(&Patchy).await;
+        // One is silent, and another is not known any more.
+        let told = |event: &EventId| match event {
+            silent if *silent == name(3) => None,
+            gone if *gone == name(5) => Some(Err(Failure::Unreachable)),
+            other => Some(Ok(View::Event(Box::new(samples::tests::view(other.as_str()))))),
+        };
+        let events = (0..EVENTS).map(name).collect();
+        let views = views_in_time(&EngineStub { events, told }).await;
         assert_eq!(begun.elapsed(), PATIENCE);
         let told: BTreeSet<EventId> = views.into_iter().map(|(event, _)| event).collect();
         let wanted = (0..EVENTS).filter(|number| ![3, 5].contains(number)).map(name);
