@@ -117,7 +117,8 @@ fn erase_names(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
         ),
         BuyerOf::User(user) => db.execute(
             "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
-             WHERE booking_id IN (SELECT booking_id FROM bookings WHERE user_id = ?1 UNION SELECT booking_id FROM sagas WHERE user_id = ?1)",
+             WHERE booking_id IN (SELECT booking_id FROM bookings WHERE user_id = ?1 \
+             UNION SELECT booking_id FROM sagas WHERE user_id = ?1)",
             [user.as_str()],
         ),
         BuyerOf::Email(email) => {

@@ -4,9 +4,10 @@
 //! (`sync.rs`). A failure prints the seed and the schedule; docs/reliability.md says how to run either
 //! again.
 
+use super::SqliteLedger;
 use super::database;
 use super::mailbox::{Lane, Mailbox, job};
-use super::{SqliteLedger, Still};
+use super::still::Still;
 use crate::{LedgerError, Pending};
 use onrush_testkit::interleavings::{exhaust, explore};
 use rusqlite::Connection;

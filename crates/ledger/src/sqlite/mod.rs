@@ -41,6 +41,7 @@ mod retention;
 mod sagas;
 mod statements;
 mod stepped;
+mod still;
 mod sync;
 mod writer;
 
@@ -69,15 +70,12 @@ use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::money::Currency;
 use onrush_sqlite::Lock;
 use reports::Reporter;
-use rusqlite::Connection;
 use statements::Statements;
 use std::future::{Future, ready};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
-use writer::Writer;
+use still::Still;
 
 #[cfg(feature = "testing")]
 use faults::Faults;
@@ -105,69 +103,6 @@ pub struct SqliteLedger {
     faults: Arc<Faults>,
     /// Held as long as the ledger is open.
     _lock: Lock,
-}
-
-/// A ledger that is open, and that nobody runs yet.
-struct Still {
-    ledger: SqliteLedger,
-    writer: Writer,
-    connection: Connection,
-}
-
-impl Still {
-    fn open(dir: &Path) -> Result<Self, OpenError> {
-        let path = database::path_in(dir);
-        // A file that is not ours is left alone, also by the lock below.
-        database::exists(&path)?;
-        onrush_sqlite::make_dir(dir).map_err(OpenError::io(dir))?;
-        let lock = database::lock(dir)?;
-        let health = Health::default();
-        let mut check = None;
-        if database::exists(&path)? {
-            check = health::check(&path, &health)?;
-            onrush_sqlite::close_files(&path).map_err(OpenError::io(&path))?;
-        } else {
-            database::create(&path)?;
-        }
-        database::migrate(&path)?;
-        let connection = database::open_writer(&path).map_err(OpenError::sqlite(&path))?;
-        #[cfg(feature = "testing")]
-        let faults = Arc::new(Faults::default());
-        let ledger = SqliteLedger {
-            writing: Arc::new(Mailbox::new(CAPACITY)),
-            reporting: Arc::new(Mailbox::new(REPORT_CAPACITY)),
-            threads: Vec::new(),
-            checkpointer: None,
-            health: health.clone(),
-            _check: check,
-            #[cfg(feature = "testing")]
-            faults: faults.clone(),
-            _lock: lock,
-        };
-        let writer = Writer {
-            path,
-            mailbox: ledger.writing.clone(),
-            checkpointer: None,
-            health,
-            #[cfg(feature = "testing")]
-            faults,
-        };
-        Ok(Self { ledger, writer, connection })
-    }
-
-    /// Starts the threads that write and report.
-    fn run(self) -> io::Result<SqliteLedger> {
-        let Self { mut ledger, writer, connection } = self;
-        let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
-            sync::Builder::new().name(name.into()).spawn(run)
-        };
-        let reporters = [(); REPORT_THREADS].map(|()| ledger.reporter(&writer.path));
-        ledger.threads.push(spawn("onrush-ledger", Box::new(move || writer.run(connection)))?);
-        for reporter in reporters {
-            ledger.threads.push(spawn("onrush-reports", Box::new(move || reporter.run()))?);
-        }
-        Ok(ledger)
-    }
 }
 
 impl SqliteLedger {
@@ -524,14 +459,6 @@ impl Ledger for SqliteLedger {
     fn deliveries(&self, channel: &str, at: Time, limit: usize) -> Pending<Vec<Delivery>> {
         let channel = channel.to_owned();
         self.ask_writer(move |db| deliveries::due(db, &channel, at, limit))
-    }
-
-    fn keeps_for(&self) -> Option<Duration> {
-        None
-    }
-
-    fn keep_deliveries(&self, _: &str, messages: Vec<String>) -> Pending<Vec<String>> {
-        Box::pin(ready(Ok(messages)))
     }
 
     fn next_delivery(&self, channel: &str) -> Pending<Option<Time>> {

@@ -2,8 +2,9 @@
 
 use super::database::LEDGER;
 use super::reports::Reporter;
+use super::still::Still;
 use super::writer::Writer;
-use super::{OpenError, SqliteLedger, Still};
+use super::{OpenError, SqliteLedger};
 use rusqlite::Connection;
 use std::future::Future;
 use std::path::Path;
