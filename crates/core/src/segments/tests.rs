@@ -193,59 +193,79 @@ fn left_alone(house: &[Drawn], free: &[bool], taken: &[usize], group: &[usize]) 
     .collect()
 }
 
+/// A choice is refused where it leaves seats alone that it need not, with the nearest other place of
+/// the row, or the best of another one.
+fn check_singles(house: &[Drawn], free: &[bool], segments: &Segments, chosen: &[usize]) {
+    let others = |group: &[usize]| -> Vec<usize> {
+        chosen.iter().copied().filter(|seat| !group.contains(seat)).collect()
+    };
+    // Where else a group could sit, and leave nobody alone.
+    let places = |group: &[usize]| -> Vec<Vec<usize>> {
+        let others = others(group);
+        let starts = 0..(house.len() + 1).saturating_sub(group.len());
+        let places = starts.map(|start| Vec::from_iter(start..start + group.len()));
+        places
+            .filter(|place| {
+                let taken: Vec<usize> = others.iter().chain(place).copied().collect();
+                place.iter().all(|seat| free[*seat] && !others.contains(seat))
+                    && groups(house, place).len() == 1
+                    && left_alone(house, free, &taken, place).is_empty()
+            })
+            .collect()
+    };
+    let expected = groups(house, chosen).into_iter().find_map(|group| {
+        let seats = left_alone(house, free, chosen, &group);
+        let places = places(&group);
+        (!seats.is_empty() && !places.is_empty()).then_some((group, seats, places))
+    });
+    let found = segments.avoidable_singles(chosen, &[]);
+    let Some((group, seats, places)) = expected else {
+        assert_eq!(found, None, "{chosen:?} with {free:?} free");
+        return;
+    };
+    let found = found.expect("the choice could sit elsewhere");
+    assert_eq!(found.seats, seats, "{chosen:?} with {free:?} free");
+    let mut moved = found.instead.clone();
+    moved.retain(|seat| !others(&group).contains(seat));
+    assert_eq!(found.instead.len(), chosen.len());
+    assert!(places.contains(&moved), "{moved:?} with {free:?} free");
+    let same_row = |place: &&Vec<usize>| {
+        (place[0].min(group[0])..place[0].max(group[0])).all(|it| goes_on(house, it))
+    };
+    let nearest =
+        places.iter().filter(same_row).min_by_key(|place| (place[0].abs_diff(group[0]), place[0]));
+    let best = places.iter().map(|place| worth(house, free, place).0).min();
+    match nearest {
+        Some(nearest) => assert_eq!(moved, *nearest, "{chosen:?}"),
+        None => assert_eq!(Some(worth(house, free, &moved).0), best),
+    }
+}
+
 #[test]
 fn single_seats_are_refused_when_as_many_seats_elsewhere_leave_none() {
     for rows in [&["112211", "332"][..], &["1122|22"], &["12", "21", "33"], &["1112111"]] {
         let house = house(rows);
         each_state(&house, |free, segments| {
             for chosen in (1..=3).flat_map(|quantity| choices(free, quantity)) {
-                let others = |group: &[usize]| -> Vec<usize> {
-                    chosen.iter().copied().filter(|seat| !group.contains(seat)).collect()
-                };
-                // Where else a group could sit, and leave nobody alone.
-                let places = |group: &[usize]| -> Vec<Vec<usize>> {
-                    let others = others(group);
-                    let starts = 0..(house.len() + 1).saturating_sub(group.len());
-                    let places = starts.map(|start| Vec::from_iter(start..start + group.len()));
-                    places
-                        .filter(|place| {
-                            let taken: Vec<usize> = others.iter().chain(place).copied().collect();
-                            place.iter().all(|seat| free[*seat] && !others.contains(seat))
-                                && groups(&house, place).len() == 1
-                                && left_alone(&house, free, &taken, place).is_empty()
-                        })
-                        .collect()
-                };
-                let expected = groups(&house, &chosen).into_iter().find_map(|group| {
-                    let seats = left_alone(&house, free, &chosen, &group);
-                    let places = places(&group);
-                    (!seats.is_empty() && !places.is_empty()).then_some((group, seats, places))
-                });
-                let found = segments.avoidable_singles(&chosen, &[]);
-                let Some((group, seats, places)) = expected else {
-                    assert_eq!(found, None, "{chosen:?} of {rows:?} with {free:?} free");
-                    continue;
-                };
-                let found = found.expect("the choice could sit elsewhere");
-                assert_eq!(found.seats, seats, "{chosen:?} of {rows:?} with {free:?} free");
-                let mut moved = found.instead.clone();
-                moved.retain(|seat| !others(&group).contains(seat));
-                assert_eq!(found.instead.len(), chosen.len());
-                assert!(places.contains(&moved), "{moved:?} of {rows:?} with {free:?} free");
-                let same_row = |place: &&Vec<usize>| {
-                    (place[0].min(group[0])..place[0].max(group[0])).all(|it| goes_on(&house, it))
-                };
-                let nearest = places
-                    .iter()
-                    .filter(same_row)
-                    .min_by_key(|place| (place[0].abs_diff(group[0]), place[0]));
-                let best = places.iter().map(|place| worth(&house, free, place).0).min();
-                match nearest {
-                    Some(nearest) => assert_eq!(moved, *nearest, "{chosen:?} of {rows:?}"),
-                    None => assert_eq!(Some(worth(&house, free, &moved).0), best),
-                }
+                check_singles(&house, free, segments, &chosen);
             }
         });
+    }
+}
+
+/// Groups longer than the best seats are ever asked for, up to whole rows.
+#[test]
+fn single_seats_are_refused_in_rows_of_any_length() {
+    for lengths in [[24, 0], [24, 20], [24, 21], [23, 22], [26, 24], [40, 30]] {
+        let rows = lengths.map(|length| "1".repeat(length));
+        let house = house(&[rows[0].as_str(), rows[1].as_str()]);
+        let (segments, free) = (segments(&house), vec![true; house.len()]);
+        for length in 1..=house.len() {
+            for start in 0..=house.len() - length {
+                let chosen = Vec::from_iter(start..start + length);
+                check_singles(&house, &free, &segments, &chosen);
+            }
+        }
     }
 }
 
