@@ -26,8 +26,8 @@ use tokio::sync::Notify;
 /// How long to wait before a sale that could not be opened is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
-/// How often a node without a sale to open looks whether there is one: another node may have made it,
-/// and be gone. To follow the feed for that would cost every sale.
+/// How often it is looked whether there is a sale to open: another node may have made it or moved its
+/// time, and be gone, and clocks are set. To follow the feed for that would cost every sale.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// Why something about a draw cannot be done.
@@ -347,9 +347,8 @@ enum Wait {
 
 async fn sleep(wait: Wait) {
     match wait {
-        Wait::For(time) => tokio::time::sleep(time).await,
-        Wait::Nothing => tokio::time::sleep(LOOK_AGAIN).await,
-        Wait::Feed => std::future::pending().await,
+        Wait::For(time) => tokio::time::sleep(time.min(LOOK_AGAIN)).await,
+        Wait::Nothing | Wait::Feed => tokio::time::sleep(LOOK_AGAIN).await,
     }
 }
 

@@ -385,9 +385,10 @@ fn enhanced(said: &str) -> Option<(u16, u16)> {
     })
 }
 
-/// Whether an enhanced code says that this mailbox is none, or is closed.
+/// Whether an enhanced code says that this mailbox is none, or is closed; 1.7 and 1.8 are of the
+/// sender's, which is the shop's own.
 const fn is_of_the_mailbox((subject, detail): (u16, u16)) -> bool {
-    matches!((subject, detail), (1, _) | (2, 1))
+    matches!((subject, detail), (1, 0..=6 | 9..) | (2, 1))
 }
 
 #[cfg(test)]
@@ -404,6 +405,7 @@ mod tests {
             (Some(551), "permanent error (551): elsewhere", true),
             // Versions and addresses of servers are no codes.
             (Some(550), "permanent error (550): mx5.1.22.7 says no, try 127.5.7.1", true),
+            (Some(550), "permanent error (550): 5.1.8 bad sender's system address", false),
             (Some(550), "permanent error (550): 5.7.1 relaying denied", false),
             (Some(550), "permanent error (550): 5.4.5 daily quota exceeded", false),
             (Some(550), "permanent error (550): 5.2.2 mailbox full", false),

@@ -25,8 +25,10 @@ use tokio::sync::Notify;
 
 /// Payments looked at in one go.
 const PAGE: usize = 1_024;
-/// How long to wait for a ledger or an engine that does not answer.
+/// How long to wait for a ledger or an engine that does not answer; twice as long each time.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The longest such wait: every payment is looked at each time.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// How often everything is looked at where another node may have died with work undone.
 const LOOK_AGAIN: Duration = Duration::from_secs(600);
 /// Events whose seats are remembered.
@@ -100,7 +102,7 @@ impl Sagas {
 pub(crate) async fn run(sagas: Arc<Sagas>) {
     let Some(clerk) = &sagas.clerk else { return };
     let mut work = Work { sagas: &sagas, issuer: &clerk.issuer, categories: HashMap::new() };
-    let mut looks_at_all = true;
+    let (mut looks_at_all, mut pause) = (true, PAUSE);
     while !sagas.is_stopping() {
         let told = clerk.take();
         let done = match looks_at_all {
@@ -108,7 +110,7 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
             false => work.issue(&told).await,
         };
         match done {
-            Ok(()) => looks_at_all = false,
+            Ok(()) => (looks_at_all, pause) = (false, PAUSE),
             Err(why) => {
                 tracing::warn!(why, "receipts are missing for now");
                 // Some of it may be issued: all of it is looked for again.
@@ -116,8 +118,10 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
                 tokio::select! {
                     biased;
                     () = sagas.stopped() => return,
-                    () = tokio::time::sleep(PAUSE) => continue,
+                    () = tokio::time::sleep(pause) => {}
                 }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                continue;
             }
         }
         let alone = sagas.cluster.is_none();
@@ -141,33 +145,39 @@ struct Work<'a> {
 impl Work<'_> {
     /// Looks at every payment that took money, the earliest first, and issues what is missing.
     async fn issue_all(&mut self) -> Result<(), String> {
-        let mut after = None;
+        let (mut after, mut done) = (None, Ok(()));
         loop {
             let page = self.sagas.ledger.takings(after, PAGE).await.map_err(sentence)?;
             let missing = page.rows.into_iter().filter(|taking| taking.is_missing);
-            self.issue(&missing.map(|taking| taking.booking).collect::<Vec<_>>()).await?;
+            let missing = missing.map(|taking| taking.booking).collect::<Vec<_>>();
+            done = done.and(self.issue(&missing).await);
             after = page.next;
             if after.is_none() || self.sagas.is_stopping() {
-                return Ok(());
+                return done;
             }
         }
     }
 
-    /// Issues what these bookings lack.
+    /// Issues what these bookings lack. An event that nobody tells of keeps no other from its
+    /// receipts: the first trouble is told in the end.
     async fn issue(&mut self, bookings: &[BookingId]) -> Result<(), String> {
+        let mut done = Ok(());
         for some in bookings.chunks(RECEIPTS_AT_ONCE) {
             let ledger = &self.sagas.ledger;
             let found = ledger.receipt_basis(some.to_vec()).await.map_err(sentence)?;
             let mut drafts = Vec::new();
             let mut events = BTreeMap::new();
             for basis in &found {
-                drafts.extend(self.drafts(basis, &mut events).await?);
+                match self.drafts(basis, &mut events).await {
+                    Ok(some) => drafts.extend(some),
+                    Err(why) => done = done.and(Err(why)),
+                }
             }
             if !drafts.is_empty() {
                 self.issue_drafts(drafts).await?;
             }
         }
-        Ok(())
+        done
     }
 
     async fn issue_drafts(&self, drafts: Vec<ReceiptDraft>) -> Result<(), String> {

@@ -323,20 +323,20 @@ impl Follower {
         Ok(false)
     }
 
-    /// The currency of an event's prices. The engine knows nothing of one that was archived since:
-    /// then the ledger does, which was told when it was created.
+    /// The currency of an event's prices. Where the engine does not tell, because the event was archived
+    /// since or cannot be reached just now, the ledger does, which was told when it was created: all other
+    /// events come behind this one.
     async fn currency(&mut self, event: &EventId) -> Result<Currency, String> {
         if let Some(currency) = self.currencies.get(event) {
             return Ok(*currency);
         }
         let currency = match self.sagas.currency(event).await {
             Ok(currency) => currency,
-            Err(Failure::Refused(refusal)) => {
+            Err(failure) => {
                 let known = self.sagas.ledger.currency_of(event).await;
                 let known = known.map_err(|error| error.to_string())?;
-                known.ok_or_else(|| format!("the currency of {event}: {refusal}"))?
+                known.ok_or_else(|| format!("the currency of {event}: {failure}"))?
             }
-            Err(failure) => return Err(failure.to_string()),
         };
         self.currencies.insert(event.clone(), currency);
         Ok(currency)

@@ -35,6 +35,8 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
 async fn drive_what_is_due(sagas: &Arc<Sagas>, driven: &Arc<Mutex<HashSet<BookingId>>>) {
     let limit = if sagas.cluster.is_some() { SHARED_PAGE } else { PAGE };
     while !sagas.is_stopping() {
+        // Those that are being driven are due until they are done, and come first.
+        let limit = limit + driven.lock().unwrap_or_else(PoisonError::into_inner).len();
         let page = match sagas.ledger.due(sagas.now(), limit).await {
             Ok(page) => page,
             Err(error) => {
@@ -100,7 +102,7 @@ fn spawn(
     if !driven.lock().unwrap_or_else(PoisonError::into_inner).insert(booking.clone()) {
         return false;
     }
-    let (sagas, driven) = (sagas.clone(), driven.clone());
+    let (sagas, begun) = (sagas.clone(), Driven { all: driven.clone(), booking: booking.clone() });
     tokio::spawn(async move {
         let done = sagas.drive(&booking, true).await;
         drop(permit);
@@ -109,10 +111,22 @@ fn spawn(
             // It is due as before, and must not be tried without a pause.
             tokio::time::sleep(LEDGER_PAUSE).await;
         }
-        driven.lock().unwrap_or_else(PoisonError::into_inner).remove(&booking);
+        drop(begun);
         sagas.due.notify_one();
     });
     true
+}
+
+/// A saga that is being driven, until this is dropped: also by a panic, after which it is due as before.
+struct Driven {
+    all: Arc<Mutex<HashSet<BookingId>>>,
+    booking: BookingId,
+}
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.booking);
+    }
 }
 
 /// Waits until something may be due.

@@ -59,8 +59,10 @@ impl Sagas {
         erased
     }
 
+    /// An event that nobody tells of keeps no other from what is due: the first trouble is told in the
+    /// end.
     async fn erase_in_turn(&self) -> Result<u64, String> {
-        self.note_what_is_over().await?;
+        let mut done = self.note_what_is_over().await;
         let kept_ms = i64::from(self.retention.buyers_days) * DAY_MS;
         let by = self.now().plus_ms(-kept_ms);
         let (mut after, mut all) = (None, 0);
@@ -69,8 +71,13 @@ impl Sagas {
             let events = events.map_err(|error| error.to_string())?;
             for event in &events {
                 // What is to be undone by nobody is looked at twice.
-                if !self.is_over(event).await? {
-                    continue;
+                match self.is_over(event).await {
+                    Ok(true) => {}
+                    Ok(false) => continue,
+                    Err(why) => {
+                        done = done.and(Err(why));
+                        continue;
+                    }
                 }
                 let erased = self.erase_buyers_of(event).await?;
                 if erased > 0 {
@@ -80,20 +87,22 @@ impl Sagas {
             }
             after = events.last().cloned();
             if events.len() < EVENTS || self.is_stopping() || !self.take_turn().await? {
-                return Ok(all);
+                return done.map(|()| all);
             }
         }
     }
 
     async fn note_what_is_over(&self) -> Result<(), String> {
-        let mut after = None;
+        let (mut after, mut done) = (None, Ok(()));
         loop {
             let events = self.ledger.events_not_over(after, EVENTS).await;
             let events = events.map_err(|error| error.to_string())?;
             let mut over = Vec::new();
             for event in &events {
-                if self.is_over(event).await? {
-                    over.push(event.clone());
+                match self.is_over(event).await {
+                    Ok(true) => over.push(event.clone()),
+                    Ok(false) => {}
+                    Err(why) => done = done.and(Err(why)),
                 }
             }
             if !over.is_empty() {
@@ -102,7 +111,7 @@ impl Sagas {
             }
             after = events.last().cloned();
             if events.len() < EVENTS || self.is_stopping() || !self.take_turn().await? {
-                return Ok(());
+                return done;
             }
         }
     }

@@ -12,6 +12,7 @@ use onrush_core::{Change, Phase, Time};
 use onrush_store::{FeedEntry, Seq};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// An admission whose passes are still to be signed, which takes too long to do it under the lock.
 struct Admission {
@@ -21,22 +22,28 @@ struct Admission {
     arrive_by: Time,
 }
 
+/// How long to wait for a feed that cannot be read.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
 impl Hub {
     /// Reads the feed as long as streams are open.
-    pub(super) async fn follow(self: Arc<Self>, after: Seq) {
+    pub(super) async fn follow(self: Arc<Self>, mut after: Seq) {
         let mut feed = self.engine.subscribe(after);
         loop {
             match feed.next().await {
                 Ok(Some(page)) => {
                     for entry in page {
                         self.route(&entry);
+                        after = entry.seq;
                     }
                 }
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::error!(error, "the feed cannot be read; streams are closed");
-                    self.close();
-                    return;
+                    // A journal that is damaged ends the process. Anything else passes, and nothing is
+                    // passed over.
+                    tracing::error!(error, "the feed cannot be read; streams wait for it");
+                    tokio::time::sleep(TRY_AGAIN).await;
+                    feed = self.engine.subscribe(after);
                 }
             }
             let mut streams = self.streams();

@@ -45,25 +45,28 @@ struct Slot {
 struct SlotInUse<'a> {
     boards: &'a Boards,
     event: &'a EventId,
-    slot: Arc<Slot>,
+    /// There until it is dropped.
+    slot: Option<Arc<Slot>>,
 }
 
 impl Deref for SlotInUse<'_> {
     type Target = Slot;
 
     fn deref(&self) -> &Slot {
-        &self.slot
+        self.slot.as_ref().expect("it is there until it is dropped")
     }
 }
 
 impl Drop for SlotInUse<'_> {
     fn drop(&mut self) {
+        // Whoever else asks has a clone: each is taken and given back under this lock.
         let mut slots = self.boards.slots();
-        let is_kept = slots.get(self.event).is_some_and(|kept| Arc::ptr_eq(kept, &self.slot));
-        // Whoever else asks has a clone, and takes one under the lock only.
-        let is_last = Arc::strong_count(&self.slot) == 2;
-        let is_empty = || self.slot.current.try_lock().is_ok_and(|current| current.is_none());
-        if is_kept && is_last && is_empty() {
+        drop(self.slot.take());
+        let is_unused = |slot: &Arc<Slot>| {
+            Arc::strong_count(slot) == 1
+                && slot.current.try_lock().is_ok_and(|current| current.is_none())
+        };
+        if slots.get(self.event).is_some_and(is_unused) {
             slots.remove(self.event);
         }
     }
@@ -192,7 +195,7 @@ impl Boards {
 
     fn slot<'a>(&'a self, event: &'a EventId) -> SlotInUse<'a> {
         let slot = self.slots().entry(event.clone()).or_default().clone();
-        SlotInUse { boards: self, event, slot }
+        SlotInUse { boards: self, event, slot: Some(slot) }
     }
 
     fn slots(&self) -> std::sync::MutexGuard<'_, HashMap<EventId, Arc<Slot>>> {

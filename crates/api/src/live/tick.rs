@@ -4,7 +4,7 @@ use super::conn::{Conn, Doing};
 use super::error::LiveError;
 use super::message::{Content, Message};
 use super::{EXPIRING_MS, FAR_TICKS, Hub, KEEP_ALIVE_TICKS, Streams, TICKS_PER_S, doing};
-use onrush_core::ids::{BookingId, EventId};
+use onrush_core::ids::EventId;
 use onrush_core::question::{BookingOf, EventNow, PlaceOf};
 use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::{Command, Refusal, Time};
@@ -51,7 +51,10 @@ impl Hub {
             }
             for event in due.seats {
                 if let Err(error) = self.tell_seats(&event).await {
-                    tracing::debug!(%error, %event, "changed seats were not told");
+                    tracing::debug!(%error, %event, "changed seats are told later");
+                    if let Some(channel) = self.streams().events.get_mut(&event) {
+                        channel.seats_changed = true;
+                    }
                 }
             }
         }
@@ -116,18 +119,25 @@ impl Hub {
     async fn tell_expiring(&self, event: &EventId) -> Result<(), LiveError> {
         let now = self.engine.ask(event.clone(), EventNow).await?.at;
         let soon = now.plus_ms(EXPIRING_MS);
-        let mut due: Vec<BookingId> = Vec::new();
+        let mut due: Vec<_> = Vec::new();
         if let Some(channel) = self.streams().events.get_mut(event) {
             while channel.expiring.first().is_some_and(|(until, _)| *until <= soon) {
-                due.extend(channel.expiring.pop_first().map(|(_, booking)| booking));
+                due.extend(channel.expiring.pop_first());
             }
         }
-        for booking in due {
+        for nth in 0..due.len() {
+            let booking = due[nth].1.clone();
             let anyones = BookingOf { booking: booking.clone(), user: None };
             let view = match self.engine.ask(event.clone(), anyones).await {
                 Ok(answer) => answer.value,
                 Err(Failure::Refused(_)) => continue,
-                Err(failure) => return Err(failure.into()),
+                Err(failure) => {
+                    // They are told with the next look.
+                    if let Some(channel) = self.streams().events.get_mut(event) {
+                        channel.expiring.extend(due.drain(nth..));
+                    }
+                    return Err(failure.into());
+                }
             };
             // A hold that was extended has another entry for its new end.
             if let Some(until) = view.state.until().filter(|until| *until <= soon)

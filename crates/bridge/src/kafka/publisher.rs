@@ -309,7 +309,11 @@ impl Publisher {
                 let booking = booking.map_err(|error| Ended::Other(error.to_string()))?;
                 Ok(booking.map(|booking| Facts::new(&booking.user, &booking.lines)))
             }
-            Err(failure) => Err(Ended::Other(failure.to_string())),
+            // All other events come behind this one: the ledger may know.
+            Err(failure) => match self.parts.ledger.booking(booking).await {
+                Ok(Some(booking)) => Ok(Some(Facts::new(&booking.user, &booking.lines))),
+                Ok(None) | Err(_) => Err(Ended::Other(format!("{event}: {failure}"))),
+            },
         }
     }
 }

@@ -93,10 +93,14 @@ impl Ask for Keep {
 
     async fn run(&self, db: &mut Client) -> Result<Vec<String>, Fault> {
         let Self { claimant: Claimant { node, claim_ms }, channel, messages } = self;
-        let sql = "UPDATE deliveries SET \
-                   claimed_until = clock_timestamp() + $2::double precision * interval '1 millisecond' \
+        // Everybody locks deliveries in the same order.
+        let sql = "WITH mine AS (SELECT message_id FROM deliveries \
                    WHERE channel = $3 AND message_id = ANY ($4) AND claimed_by = $1 \
-                   RETURNING message_id";
+                   ORDER BY message_id FOR UPDATE) \
+                   UPDATE deliveries SET \
+                   claimed_until = clock_timestamp() + $2::double precision * interval '1 millisecond' \
+                   FROM mine WHERE deliveries.message_id = mine.message_id AND channel = $3 \
+                   RETURNING deliveries.message_id";
         let kept = all(db, sql, &[&&**node, claim_ms, channel, messages]).await?;
         kept.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }

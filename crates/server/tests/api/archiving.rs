@@ -102,7 +102,6 @@ async fn an_event_whose_money_is_stuck_or_under_way_is_not_archived() {
     assert_eq!(audited(shop.dir.path()).await["violations"], 0);
 }
 
-/// What the ledger's rows say is enough: the engine knows nothing of the booking any more.
 /// Whether the ledger has followed all that was decided.
 async fn is_followed(shop: &Shop) -> bool {
     shop.server.ledger().cursor().await.unwrap() >= shop.committed()
@@ -145,6 +144,7 @@ async fn the_ledger_follows_the_archiving_of_an_event_that_nothing_else_happened
     followed(&shop).await;
 }
 
+/// What the ledger's rows say is enough: the engine knows nothing of the booking any more.
 #[tokio::test]
 async fn a_cancellation_just_before_the_event_was_archived_is_refunded_after_it() {
     let till = Till::start();

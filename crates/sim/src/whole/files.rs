@@ -186,7 +186,12 @@ fn names(connection: &Connection, sql: &str) -> Result<Names, String> {
 }
 
 /// What takes a ledger's tables back by one version, newest first, with that version's number.
-const LEDGER_BEFORE: [(u32, &str); 9] = [
+const LEDGER_BEFORE: [(u32, &str); 10] = [
+    (
+        13,
+        "DROP INDEX receipts_by_email; ALTER TABLE receipts DROP COLUMN buyer_email_lower; \
+         PRAGMA user_version = 13;",
+    ),
     (12, "DROP TABLE events_over; PRAGMA user_version = 12;"),
     (11, "DROP TABLE actions; DROP TABLE browser_sessions; PRAGMA user_version = 11;"),
     (
@@ -214,7 +219,7 @@ const LEDGER_BEFORE: [(u32, &str); 9] = [
 ];
 
 /// The version of ledgers that servers of now write.
-const LEDGER_NOW: u32 = 13;
+const LEDGER_NOW: u32 = 14;
 
 /// Makes the files those of a version before; false if they are not those of now.
 pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {

@@ -1,15 +1,14 @@
 //! Lines whose order is drawn.
 
-use crate::visitors::{drawn, join_many, line, seed};
-use crate::world::{NOON, World, event, place, until, user};
+use crate::visitors::{MINUTE_MS, drawn, join_in_turn, join_many, line, seed};
+use crate::world::{NOON, World, event, key, place, settings, until, user};
 use futures_util::future::join_all;
-use onrush_core::change::{Change, QueueChange, SaleChange};
+use onrush_core::Command;
+use onrush_core::change::{Change, QueueChange};
 use onrush_core::ids::PlaceId;
-use onrush_core::settings::{Order, RoomSettings};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::view::PlaceState;
 use onrush_core::waiting_room::draw;
-use onrush_core::{Command, Refusal};
 use onrush_store::Engine;
 use std::collections::HashMap;
 

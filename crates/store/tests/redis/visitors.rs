@@ -1,9 +1,8 @@
 //! The queue and the room on a real server.
 
-use crate::world::{NOON, Node, World, event, key, place, settings, until, user};
+use crate::world::{NOON, Node, World, event, key, place, until, user};
 use futures_util::future::join_all;
 use onrush_core::change::{Change, QueueChange, SaleChange};
-use onrush_core::ids::PlaceId;
 use onrush_core::question::PlaceOf;
 use onrush_core::score::Score;
 use onrush_core::settings::{Digest, Order, RoomSettings};
@@ -11,11 +10,10 @@ use onrush_core::snapshot::SnapshotRow;
 use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::waiting_room::draw;
 use onrush_core::{Command, Event, Refusal, Time};
-use onrush_store::Engine;
 use onrush_store::flags::Flag;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-const MINUTE_MS: i64 = 60_000;
+pub(crate) const MINUTE_MS: i64 = 60_000;
 
 /// Lets so many users join, some at a time.
 pub(crate) async fn join_many(node: &Node, users: std::ops::Range<usize>) -> Vec<PlaceView> {
@@ -38,7 +36,7 @@ async fn join_many_places(node: &Node, places: std::ops::Range<usize>, users: us
 }
 
 /// Lets so many users join one after the other.
-async fn join_in_turn(node: &Node, users: std::ops::Range<usize>) {
+pub(crate) async fn join_in_turn(node: &Node, users: std::ops::Range<usize>) {
     for number in users {
         node.join(place(number), user(number)).await.expect("joined");
     }

@@ -41,10 +41,10 @@ interface Ticket {
 /** Both clocks are right to within this: the server's time here is read off an answer's head. */
 const CLOCK_MS = 2_000;
 /**
- * From when until when this device asked about tickets whose answer it did not get. What was used
- * later was used elsewhere.
+ * From when until when this device asked about tickets whose answer it did not get. What was used at
+ * another time was used elsewhere.
  */
-const unanswered = new Map<string, { from: number; until: number }>();
+const unanswered = new Map<string, { from: number; until: number }[]>();
 
 /** Lets a ticket's bearer in, or says why not. `event`: only tickets for it. */
 export async function checkIn(code: string, event: string | undefined): Promise<Scan> {
@@ -72,7 +72,7 @@ async function outcome(
     return { kind: "in", at: done.checked_in_at, name: done.name, type: done.type, wasOwn: false };
   } catch (error) {
     if (error instanceof NoAnswer) {
-      unanswered.set(code, { from: unanswered.get(code)?.from ?? at, until: clock.now() });
+      unanswered.set(code, [...(unanswered.get(code) ?? []), { from: at, until: clock.now() }]);
       return { kind: "unknown" };
     }
     if (!(error instanceof Refused)) throw error;
@@ -80,9 +80,9 @@ async function outcome(
       return { kind: "refused", code: error.code, detail: error.message };
     }
     const usedAt = Number(error.facts.checked_in_at);
-    const asked = unanswered.get(code);
+    const asked = unanswered.get(code) ?? [];
     unanswered.delete(code);
-    const wasOwn = asked !== undefined && usedAt >= asked.from - CLOCK_MS && usedAt <= asked.until + CLOCK_MS;
+    const wasOwn = asked.some(({ from, until }) => usedAt >= from - CLOCK_MS && usedAt <= until + CLOCK_MS);
     if (!wasOwn) return { kind: "used", at: usedAt };
     // The lost answer had the type's name. The server knows the ticket, so what it says is true.
     const type = claims?.type === undefined ? undefined : { name: claims.type, proof: claims.proof === true };

@@ -261,7 +261,7 @@ pub async fn release_channel(
 }
 
 /// Moves free units from one channel to another, or from and to the stock that is for everybody. The
-/// same key again moves no more.
+/// same key again gets the first answer.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/allot", tag = "admin",
     params(

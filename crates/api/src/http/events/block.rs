@@ -18,7 +18,8 @@ use onrush_core::lines::Lines;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Takes free units off sale, with a reason. The same key again takes no more.
+/// Takes free units off sale, with a reason. The same key again gets the first
+/// answer.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/block", tag = "admin",
     params(
@@ -45,7 +46,7 @@ pub async fn block(
 }
 
 /// Puts blocked units on sale again; those of a pool were blocked for the same reason. The same key
-/// again puts back no more.
+/// again gets the first answer.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/unblock", tag = "admin",
     params(

@@ -60,10 +60,10 @@ impl Oracle {
             Some(beside) => (beside.pools().to_vec(), beside.seats().to_vec()),
             None => (Vec::new(), Vec::new()),
         };
-        let best = self.best_with(order, asked, &most_minor, &mine)?;
+        let (best, is_first) = self.best_with(order, asked, &most_minor, &mine)?;
         seats.extend(best.iter().cloned());
         // Who gets their first choice has chosen it themselves.
-        let by_rules = if best == order.best().first_choice() { &[] } else { &best[..] };
+        let by_rules = if is_first { &[] } else { &best[..] };
         self.leaves_nobody_alone(&seats, by_rules, &owners(&mine))?;
         let lines = Lines::new(pools, seats)?;
         let sources = self.all_sources(&beside, &lines);

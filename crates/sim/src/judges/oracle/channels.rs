@@ -296,7 +296,7 @@ impl Oracle {
         asked: &AskedTypes,
         most_minor: &MostMinor,
         mine: &Mine,
-    ) -> Result<Vec<SeatId>, Refusal> {
+    ) -> Result<(Vec<SeatId>, bool), Refusal> {
         let wanted = order.best().first_choice();
         let first = wanted.iter().filter_map(|id| self.seat(id));
         let fits = mine.iter().all(|(id, left)| {
@@ -308,17 +308,17 @@ impl Oracle {
             && self.has_first_choice(order, most_minor, &owners(mine))
             && self.can_be_typed(order, wanted, asked)
         {
-            return Ok(wanted.to_vec());
+            return Ok((wanted.to_vec(), true));
         }
         for (id, left) in mine {
             let from = [Owner::Channel(id.clone())];
             if *left >= u64::from(order.best().quantity())
                 && let Ok(found) = self.best_seats(order, most_minor, &from)
             {
-                return Ok(found);
+                return Ok((found, false));
             }
         }
-        self.best_seats(order, most_minor, &[Owner::Nobody])
+        self.best_seats(order, most_minor, &[Owner::Nobody]).map(|found| (found, false))
     }
 
     /// Where all lines of an order for the best seats come from.
@@ -370,7 +370,27 @@ impl Oracle {
             source.is_none() && owner != Some(&Owner::Nobody)
         };
         let seats: Vec<_> = seats.filter(is_gone).map(|(id, _)| id.clone()).collect();
-        if seats.is_empty() { Ok(()) } else { Err(Refusal::SeatUnavailable { seats }) }
+        if !seats.is_empty() {
+            return Err(Refusal::SeatUnavailable { seats });
+        }
+        // In the order of the lines: the first channel of which there would be too much.
+        for nth in 0..again.len() {
+            let Some(id) = &again[nth] else { continue };
+            let units = |nth: usize| {
+                u64::from(terms.lines.pools().get(nth).map_or(1, |line| line.quantity))
+            };
+            let of_it = (0..=nth).filter(|nth| again[*nth].as_ref() == Some(id));
+            let wanted: u64 = of_it.map(units).sum();
+            let taken = self.taken_through(id);
+            let quota = self.channel(id).and_then(|channel| channel.spec.quota);
+            if let Some(quota) = quota
+                && taken + wanted > u64::from(quota).max(taken)
+            {
+                let taken = u32::try_from(taken).unwrap_or(u32::MAX);
+                return Err(Refusal::ChannelQuota { channel: id.clone(), quota, taken });
+            }
+        }
+        Ok(())
     }
 
     /// Takes what pools have aside for a booking: what it took first, or takes again.
