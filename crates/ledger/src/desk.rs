@@ -75,11 +75,12 @@ pub struct DeskEntry {
 }
 
 impl DeskEntry {
-    /// Whether this is news after `known`. What was decided does not become open again: messages
-    /// come in any order.
+    /// Whether this is news after `known`. What was decided does not become open again, and a refund
+    /// that failed is over: messages come in any order.
     #[must_use]
     pub fn is_news_after(&self, known: DeskStatus) -> bool {
-        self.status != known && self.status != DeskStatus::Open
+        let is_over = self.kind == DeskKind::Refund && known == DeskStatus::Stayed;
+        self.status != known && self.status != DeskStatus::Open && !is_over
     }
 }
 

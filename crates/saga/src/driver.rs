@@ -446,7 +446,15 @@ impl Sagas {
 
     async fn cancel(&self, record: &SagaRecord) -> Result<Look, Trouble> {
         let payment = Self::present(record)?;
-        let order = order_of(&record.saga, payment);
+        let mut order = order_of(&record.saga, payment);
+        if payment.reference.is_none() {
+            // A gateway may create it under its key to cancel it: then all of it is as it was.
+            order.description = match self.title(&record.saga.event).await {
+                Ok(title) => title,
+                Err(Failure::Refused(_)) => order.description,
+                Err(failure) => return Err(failure.into()),
+            };
+        }
         match self.asked(|gateway| gateway.cancel(&order)).await? {
             standing @ Standing::Captured { .. } => self.captured(record, standing),
             Standing::Cancelled { why } => {

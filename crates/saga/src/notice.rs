@@ -1,9 +1,9 @@
 //! A gateway tells of something.
 
 use super::draft::Draft;
-use super::gateway::{DeskNews, News, Notice, Ours, RefundStanding, Standing};
+use super::gateway::{DeskNews, GatewayError, News, Notice, Ours, RefundStanding, Standing};
 use super::look::DriveError;
-use super::rows::order_of;
+use super::rows::{order_of, order_of_refund};
 use super::sagas::Sagas;
 use onrush_base::amount::readable;
 use onrush_core::ids::{BookingId, PaymentId};
@@ -191,6 +191,11 @@ impl Sagas {
                     self.bounced(&record, payment, refund, why)
                 }
                 (RefundStatus::Failed, RefundStanding::Done { reference }) => {
+                    // Messages come in any order, and again after days: of a refund that the gateway
+                    // had made and that failed, an older one says that it was made.
+                    if row.reference.is_some() && !self.is_made_now(&record, row).await? {
+                        return Ok(());
+                    }
                     self.done_after_all(&record, payment, refund, reference)
                 }
             };
@@ -202,6 +207,19 @@ impl Sagas {
                 Err(LedgerError::Conflict) => {}
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+
+    /// Whether the gateway says now that a refund which failed was made.
+    async fn is_made_now(&self, record: &SagaRecord, row: &Refund) -> Result<bool, NoticeError> {
+        let of = |paid: &&Payment| paid.payment == row.payment;
+        let Some(paid) = record.payments.iter().find(of) else { return Ok(false) };
+        let order = order_of_refund(record, paid, row);
+        match self.asked(|gateway| gateway.refund(&order)).await {
+            Ok(RefundStanding::Done { .. }) => Ok(true),
+            Ok(RefundStanding::Pending { .. } | RefundStanding::Failed { .. })
+            | Err(GatewayError::Refused(_)) => Ok(false),
+            Err(GatewayError::Unavailable(why)) => Err(NoticeError::Gateway(why.to_string())),
         }
     }
 

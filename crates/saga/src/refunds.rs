@@ -1,9 +1,9 @@
 //! Money that goes back.
 
 use super::draft::Draft;
-use super::gateway::{GatewayError, RefundOrder, RefundStanding};
+use super::gateway::{GatewayError, RefundStanding};
 use super::look::{Look, Trouble};
-use super::rows::{order_of, refund_of};
+use super::rows::{order_of_refund, refund_of};
 use super::sagas::Sagas;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::PaymentId;
@@ -55,13 +55,7 @@ impl Sagas {
         payment: &Payment,
     ) -> Result<(Refund, RefundStanding), Trouble> {
         let refund = Self::open_refund(record, &payment.payment)?.clone();
-        let order = RefundOrder {
-            refund: refund.refund.clone(),
-            payment: order_of(&record.saga, payment),
-            amount_minor: refund.amount_minor,
-            written_at_s: refund.created_at.0.div_euclid(1_000),
-            reference: refund.reference.clone(),
-        };
+        let order = order_of_refund(record, payment, &refund);
         match self.asked(|gateway| gateway.refund(&order)).await {
             Ok(standing) => Ok((refund, standing)),
             // It will never make this one; another may be made under a key of its own.
@@ -226,12 +220,13 @@ fn goes_before_strays(record: &SagaRecord) -> bool {
         | Todo::Confirm
         | Todo::TellRefunded => strays.all(|stray| stray.stage == Stage::Refunding),
         // It waits as well: for the buyer, not longer than the hold does.
-        Todo::Watch => strays.all(|stray| is_sent(&stray.payment)),
+        // So does what was cancelled, for days if need be: it has a refund of its own to ask for.
+        Todo::Watch | Todo::AskHold => strays.all(|stray| is_sent(&stray.payment)),
         // Of two refunds one is asked for, and then the other.
         Todo::Refund => {
             let present = record.saga.payment.as_ref();
             strays.all(|stray| is_sent(&stray.payment)) && !present.is_some_and(is_sent)
         }
-        Todo::AskHold | Todo::Rest => false,
+        Todo::Rest => false,
     }
 }

@@ -1,6 +1,6 @@
 //! The ledger's rows, made from what the engine says.
 
-use super::gateway::Order;
+use super::gateway::{Order, RefundOrder};
 use onrush_core::Time;
 use onrush_core::hold::{HoldStatus, HoldTerms};
 use onrush_core::ids::{BookingId, EventId, PaymentId};
@@ -97,6 +97,21 @@ fn refund_key(booking: &BookingId, number: usize) -> String {
     format!("refund:{booking}:{number}")
 }
 
+/// What the gateway is told about a refund.
+pub(super) fn order_of_refund(
+    record: &SagaRecord,
+    payment: &Payment,
+    refund: &Refund,
+) -> RefundOrder {
+    RefundOrder {
+        refund: refund.refund.clone(),
+        payment: order_of(&record.saga, payment),
+        amount_minor: refund.amount_minor,
+        written_at_s: refund.created_at.0.div_euclid(1_000),
+        reference: refund.reference.clone(),
+    }
+}
+
 /// What the gateway is told about a payment.
 pub(super) fn order_of(saga: &Saga, payment: &Payment) -> Order {
     Order {
@@ -106,7 +121,7 @@ pub(super) fn order_of(saga: &Saga, payment: &Payment) -> Order {
         amount_minor: payment.amount_minor,
         currency: payment.currency,
         capture: payment.capture,
-        // Only who creates a payment needs one, and knows a better one.
+        // Whoever may create a payment knows a better one.
         description: saga.event.to_string(),
         reference: payment.reference.clone(),
         written_at_s: payment.created_at.0.div_euclid(1_000),

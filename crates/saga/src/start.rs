@@ -151,6 +151,7 @@ impl Sagas {
             // It ended while this request waited its turn, and another one may run by now.
             return self.started(record, &payment, until, true).map(Some);
         }
+        let mut is_ours = false;
         while record.saga.payment.as_ref() != Some(&payment) {
             existed = false;
             let capture = self.capture_for(event).await?;
@@ -168,15 +169,18 @@ impl Sagas {
             draft.buyer(buyer.clone());
             draft.next_at(Some(at.plus_ms(self.patience.abandoned_after_ms)));
             record = match self.write(draft).await {
-                Ok(record) => record,
-                // The feed's follower wrote first.
+                Ok(record) => {
+                    is_ours = true;
+                    record
+                }
+                // The feed's follower wrote first, or another node.
                 Err(LedgerError::Conflict) => {
                     self.ledger.saga_record(booking).await?.ok_or(DriveError::NoSaga)?
                 }
                 Err(error) => return Err(error.into()),
             };
         }
-        if let Some(buyer) = buyer.clone().filter(|_| existed)
+        if let Some(buyer) = buyer.clone().filter(|_| !is_ours)
             && self.ledger.buyer(booking).await?.is_none()
         {
             // Recovery wrote the payment down, and could not know who pays.

@@ -124,7 +124,7 @@ pub struct KeySet {
     refresh: Duration,
     client: HttpClient,
     known: RwLock<Known>,
-    turn: tokio::sync::Mutex<()>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl KeySet {
@@ -151,7 +151,7 @@ impl KeySet {
             refresh: Duration::from_secs(refresh_s.into()),
             client,
             known: RwLock::default(),
-            turn: tokio::sync::Mutex::default(),
+            turn: Arc::default(),
         })
     }
 
@@ -189,27 +189,37 @@ impl KeySet {
         };
         if lacks {
             self.fetch_in_turn().await;
-        } else if is_old {
+        } else if is_old && self.turn.try_lock().is_ok() {
             let set = self.clone();
             tokio::spawn(async move { set.fetch_in_turn().await });
         }
     }
 
-    /// Fetches the set, unless somebody else has just done so.
-    async fn fetch_in_turn(&self) {
+    /// Fetches the set, unless somebody else has done so meanwhile. Whoever began it may hang up: it
+    /// goes on, and the others who wait for their turn find what came of it.
+    async fn fetch_in_turn(self: &Arc<Self>) {
         let asked_at = Instant::now();
-        let _turn = self.turn.lock().await;
-        {
-            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            if known.tried_at.is_some_and(|at| at >= asked_at) {
-                return;
-            }
-            known.tried_at = Some(Instant::now());
+        let turn = self.turn.clone().lock_owned().await;
+        let tried_at = self.known.read().unwrap_or_else(PoisonError::into_inner).tried_at;
+        if tried_at.is_some_and(|at| at >= asked_at) {
+            return;
         }
-        match self.fetch().await {
+        let set = self.clone();
+        let fetching = tokio::spawn(async move {
+            set.fetch_now().await;
+            drop(turn);
+        });
+        drop(fetching.await);
+    }
+
+    async fn fetch_now(&self) {
+        let fetched = self.fetch().await;
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        // The pause begins when the answer is known.
+        known.tried_at = Some(Instant::now());
+        match fetched {
             Ok(keys) => {
-                let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-                known.fetched_at = Some(Instant::now());
+                known.fetched_at = known.tried_at;
                 known.keys = keys;
             }
             Err(why) => {

@@ -113,6 +113,8 @@ struct Published {
     address: SocketAddr,
     set: Arc<Mutex<Option<Value>>>,
     asked: Arc<AtomicUsize>,
+    /// Whoever has it keeps answers back.
+    silence: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Published {
@@ -121,7 +123,8 @@ impl Published {
         let address = listener.local_addr().expect("an address");
         let set = Arc::new(Mutex::new(Some(json!({ "keys": keys }))));
         let asked = Arc::new(AtomicUsize::new(0));
-        let (shown, count) = (set.clone(), asked.clone());
+        let silence = Arc::new(tokio::sync::Mutex::new(()));
+        let (shown, count, broken) = (set.clone(), asked.clone(), silence.clone());
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut head = [0; 4_096];
@@ -129,6 +132,7 @@ impl Published {
                     continue;
                 }
                 count.fetch_add(1, Ordering::SeqCst);
+                drop(broken.lock().await);
                 let body = shown.lock().expect("no panic").as_ref().map(Value::to_string);
                 let status = if body.is_some() { "200 OK" } else { "500 Broken" };
                 let body = body.unwrap_or_default();
@@ -139,7 +143,7 @@ impl Published {
                 drop(stream.write_all(answer.as_bytes()).await);
             }
         });
-        Self { address, set, asked }
+        Self { address, set, asked, silence }
     }
 
     fn publish(&self, keys: Option<Vec<Value>>) {
@@ -154,6 +158,28 @@ impl Published {
     fn verifier(&self, more: &str) -> ShopVerifier {
         verifier(&format!("jwks = \"http://{}/jwks.json\"\n{more}", self.address))
     }
+}
+
+#[tokio::test]
+async fn whoever_comes_while_keys_are_fetched_waits_for_them_also_if_the_first_hangs_up() {
+    let ed = Key::ed();
+    let published = Published::serve(vec![ed.jwk("d")]).await;
+    let (shop, token) = (published.verifier(""), ed.plain("d"));
+    let silence = published.silence.lock().await;
+    let is_asked = async {
+        while published.asked() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = shop.prepare(&token) => panic!("there is no answer yet"),
+        () = is_asked => {}
+    }
+    // They are polled in this order: both wait before there is an answer.
+    let speaks = async { drop(silence) };
+    let (one, other, ()) =
+        tokio::join!(is_believed(&shop, &token), is_believed(&shop, &token), speaks);
+    assert_eq!((one, other, published.asked()), (true, true, 1));
 }
 
 fn settings(text: &str) -> Result<ShopTokens, String> {

@@ -359,11 +359,17 @@ impl StripeGateway {
     /// A refund that was made under our key, if it is among those of the payment.
     async fn find_refund(
         &self,
-        refund: &str,
+        order: &RefundOrder,
         reference: &str,
     ) -> Result<Option<Refund>, GatewayError> {
-        let ours = |made: &Refund| made.metadata.get("refund") == Some(refund);
-        Ok(self.refunds_of(reference).await?.into_iter().find(ours))
+        let ours = |made: &Refund| made.metadata.get("refund") == Some(&order.refund);
+        let made = self.refunds_of(reference).await?.into_iter().find(ours);
+        let Some(made) = made else { return Ok(None) };
+        if made.gives_back() != Some((order.amount_minor, order.payment.currency)) {
+            let why = format!("a refund of another amount was made under its key: {}", made.id);
+            return Err(GatewayError::Refused(why));
+        }
+        Ok(Some(made))
     }
 
     async fn refunded(&self, order: &RefundOrder) -> Result<Refund, GatewayError> {
@@ -379,9 +385,9 @@ impl StripeGateway {
                 None => return unavailable("the payment is not found, or not yet"),
             },
         };
-        if !is_fresh(order.written_at_s)
-            && let Some(made) = self.find_refund(&order.refund, &reference).await?
-        {
+        // Also while the key is new to us: after a restore it may be one that was used before, and Stripe
+        // forgets keys. Refunds are rare.
+        if let Some(made) = self.find_refund(order, &reference).await? {
             return Ok(made);
         }
         let Some(amount) = money::to_stripe(order.amount_minor, payment.currency) else {
@@ -398,7 +404,7 @@ impl StripeGateway {
         ];
         match self.call(Method::POST, "/v1/refunds", Some(&order.refund), &fields).await? {
             Said::FailedBefore(why) => {
-                let made = self.find_refund(&order.refund, &reference).await?;
+                let made = self.find_refund(order, &reference).await?;
                 made.ok_or(GatewayError::Unavailable(why.into()))
             }
             said => said.done(),

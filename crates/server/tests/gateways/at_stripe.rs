@@ -8,7 +8,8 @@ use crate::shop::{Guest, Shop};
 use onrush_base::config::Config;
 use onrush_base::config::GatewayName;
 use onrush_core::ids::BookingId;
-use onrush_core::saga::Step;
+use onrush_core::saga::{Stage, Step};
+use onrush_ledger::money::RefundStatus;
 use onrush_ledger::saga::SagaRecord;
 use onrush_store::embedded::ManualClock;
 use serde_json::{Value, json};
@@ -403,4 +404,53 @@ async fn the_buyer_reads_the_events_title_and_a_new_title_does_not_break_a_payme
     let intents = at.fake.intents();
     assert_eq!(intents.len(), 1);
     assert_eq!(intents[0]["description"], "Rush & Roll");
+}
+
+/// Trap: messages come in any order, and again after days.
+#[tokio::test]
+async fn an_older_message_does_not_undo_the_failure_of_a_refund() {
+    let at = StripeShop::start().await;
+    at.sell(10).await;
+    let guest = at.shop.guest().await;
+    let (booking, payment) = paying(&guest, "h").await;
+    at.fake.pay(&payment);
+    at.bring_from(0).await;
+    at.until(&booking, |record| record.saga.step == Step::Confirmed).await;
+    let cancel = format!("/events/e/bookings/{booking}/cancel");
+    at.shop.organise("POST", &cancel, &json!({"by": "crew", "why": "rain"})).await;
+    let record = at.until(&booking, |record| record.saga.step == Step::Failed).await;
+    let refund = &record.refunds[0].refund;
+    let first = at.fake.events().len();
+    at.fake.settle_refund(refund, "succeeded", "refund.updated");
+    at.fake.settle_refund(refund, "failed", "refund.failed");
+    let events = at.fake.events();
+    at.bring(&events[first + 1]).await.expect(200);
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+    at.bring(&events[first]).await.expect(200);
+    let record = at.saga_record(&booking).await;
+    assert_eq!(record.refunds[0].status, RefundStatus::Failed);
+    assert!(record.saga.stuck.is_some(), "somebody has to find another way: {record:?}");
+}
+
+#[tokio::test]
+async fn a_payment_that_stripe_refuses_is_closed_and_another_may_be_tried() {
+    let at = StripeShop::start().await;
+    let body = json!({"event": "e", "title": "Rush & Roll", "currency": "EUR", "room": null});
+    at.shop.organise("POST", "/events", &body).await;
+    // One costs less than Stripe's most, and two cost more.
+    at.shop.add_pool("e", "ga", 10, 99_999_900).await;
+    at.shop.organise_plainly("/events/e/open").await;
+    let guest = at.shop.guest().await;
+    let held = guest.hold("e", "h", &json!({"pools": {"ga": 2}})).await.expect(201);
+    let booking = held.text("booking");
+    for key in ["p", "q"] {
+        assert_eq!(pay(&guest, &booking, key).await.status, 502, "{key}");
+        let record = at.until(&booking, |record| {
+            record.present().is_some_and(|payment| payment.stage == Stage::Void)
+        });
+        assert_eq!(record.await.saga.stuck, None);
+        let path = format!("/bookings/{booking}");
+        assert_eq!(guest.get(&path).await.expect(200).json()["status"], "held", "{key}");
+    }
+    assert_eq!(at.fake.intents().len(), 0);
 }

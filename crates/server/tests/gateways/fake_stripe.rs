@@ -284,7 +284,13 @@ async fn answer(
     let trouble = {
         let mut books = books.lock().unwrap();
         books.requests.push(format!("{method} {path}"));
-        let index = books.trouble.iter().position(|(end, _)| path.ends_with(end));
+        // Only what has a key has an answer that is kept under it.
+        let befalls = |trouble: &Trouble| {
+            let is_kept = matches!(trouble, Trouble::FailedBefore | Trouble::FailedAfter);
+            method != Method::GET || !is_kept
+        };
+        let mut waiting = books.trouble.iter();
+        let index = waiting.position(|(end, trouble)| path.ends_with(end) && befalls(trouble));
         index.and_then(|index| books.trouble.remove(index)).map(|(_, trouble)| trouble)
     };
     if trouble == Some(Trouble::Silent) {

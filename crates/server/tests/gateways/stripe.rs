@@ -233,6 +233,25 @@ async fn after_a_day_a_refund_is_looked_up_and_not_repeated() {
     assert_eq!(rig.fake.refunds().len(), 6);
 }
 
+/// Trap: after a restore a key that was used before is new to us.
+#[tokio::test]
+async fn a_refund_is_looked_up_however_new_its_row_is_and_another_amount_is_none_of_ours() {
+    let rig = StripeRig::start();
+    let order = order("p");
+    rig.gateway.create(&order).await.unwrap();
+    rig.fake.pay("p");
+    let refund = refund_of(&order, 1, 300);
+    let made = rig.gateway.refund(&refund).await;
+    let other = RefundOrder { amount_minor: 500, ..refund.clone() };
+    for _ in 0..2 {
+        assert_eq!(rig.gateway.refund(&refund).await, made);
+        let refused = rig.gateway.refund(&other).await;
+        assert!(matches!(refused, Err(GatewayError::Refused(_))), "{refused:?}");
+        rig.fake.forget_keys();
+    }
+    assert_eq!(rig.fake.refunds().len(), 1);
+}
+
 /// Trap: a search misses what is a minute old. Whoever believes it leaves a payment behind that can
 /// still be paid.
 #[tokio::test]

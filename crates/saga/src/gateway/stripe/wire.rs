@@ -2,6 +2,7 @@
 
 use super::money::from_stripe;
 use crate::gateway::{Fingerprint, RefundStanding, Standing};
+use onrush_core::money::Currency;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -114,6 +115,11 @@ pub(super) struct Refund {
 }
 
 impl Refund {
+    /// How much goes back, in our minor units; `None` if that cannot be told.
+    pub(super) fn gives_back(&self) -> Option<(i64, Currency)> {
+        from_stripe(self.amount, &self.currency)
+    }
+
     /// Where it stands; `None` if that cannot be told.
     pub(super) fn standing(self) -> Option<RefundStanding> {
         let reference = self.id;
