@@ -1,6 +1,5 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { signIn } from "./admin";
 import { launch, violations, visit } from "./browser";
 import { freePort, isInstalled, Provider } from "./provider";
 import { openEvent, Server } from "./server";
@@ -87,7 +86,11 @@ test.skipIf(!isThere)("who has no rights, or goes away at the provider, is told 
 
 test.skipIf(!isThere)("session that ends while somebody types is taken up from another tab", async () => {
   const { page, close } = await visit(browser);
-  await signIn(page, server, "/admin/events/new");
+  await page.goto(`${server.url}/admin/events/new`);
+  await page.getByRole("link", { name: "Sign in with Hall of Ours" }).click();
+  await page.getByLabel("Name").fill("ann");
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.waitForURL(`${server.url}/admin/events/new`);
   await page.getByLabel("Id", { exact: true }).fill("typed");
   await page.getByLabel("Title", { exact: true }).fill("Typed before the session ended");
   await page.context().clearCookies();
