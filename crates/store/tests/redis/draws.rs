@@ -20,6 +20,16 @@ fn drawn_order(places: impl Iterator<Item = PlaceId>, public_value: Option<&str>
     order
 }
 
+/// The numbers of those who wait, in the order that the rules have them by what was archived.
+async fn order_by_the_rules(world: &World) -> Vec<u32> {
+    let rules = world.by_the_rules().await;
+    let places = rules.snapshot().filter_map(|row| match row {
+        SnapshotRow::Place(row) => Some(row.number),
+        _ => None,
+    });
+    places.collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drawn_line_stands_in_the_order_of_the_seed_with_late_comers_behind() {
     let Some(world) = World::start() else { return };
@@ -48,14 +58,7 @@ async fn a_drawn_line_stands_in_the_order_of_the_seed_with_late_comers_behind() 
         assert!(position > expected.len(), "late comers stand behind all entrants");
     }
     // The rules, from what was archived alone, agree on everybody: also on the published hash.
-    let rules = world.by_the_rules().await;
-    let order: Vec<_> = rules
-        .snapshot()
-        .filter_map(|row| match row {
-            SnapshotRow::Place(row) => Some(row.number),
-            _ => None,
-        })
-        .collect();
+    let order = order_by_the_rules(&world).await;
     assert!(line(&world).iter().map(|(number, _)| *number).eq(order));
 }
 
@@ -77,14 +80,7 @@ async fn whoever_leaves_or_draws_at_the_same_time_costs_nobody_their_rank() {
     let (first, second, ()) = tokio::join!(one.run(open()), other.run(open()), leaves);
     assert!(first.is_ok() != second.is_ok(), "{first:?} {second:?}");
     // Everybody stands where the rules have them, by what was archived alone.
-    let rules = world.by_the_rules().await;
-    let order: Vec<_> = rules
-        .snapshot()
-        .filter_map(|row| match row {
-            SnapshotRow::Place(row) => Some(row.number),
-            _ => None,
-        })
-        .collect();
+    let order = order_by_the_rules(&world).await;
     let found: Vec<_> = line(&world).iter().map(|(number, _)| *number).collect();
     let other = found.iter().zip(&order).position(|(found, by_rules)| found != by_rules);
     assert_eq!((found.len(), other), (order.len(), None));

@@ -71,6 +71,21 @@ async fn two_nodes(redis: &Redis, archive: &MemoryArchive) -> (RedisEngine, Redi
     (one, other, event)
 }
 
+/// Two nodes, of which one decided Dan's hold, which a failover lost, and the other then Cyd's; the
+/// archive is away, and has neither.
+async fn after_a_lost_hold(
+    redis: &Redis,
+    archive: &MemoryArchive,
+) -> (RedisEngine, RedisEngine, EventId) {
+    let (one, other, event) = two_nodes(redis, archive).await;
+    archive.set_away(true);
+    let replica = Replica::of(redis, &event);
+    hold(&one, &event, "dan", "b4").await.expect("units are free");
+    replica.take_over();
+    hold(&other, &event, "cyd", "b3").await.expect("units are free");
+    (one, other, event)
+}
+
 /// The same once Ada's is confirmed, which only the first node knows: a replica without it took over.
 async fn after_a_failover(
     redis: &Redis,
@@ -156,12 +171,7 @@ async fn decisions_that_go_on_from_another_history_are_not_archived_behind_the_f
 async fn node_that_has_seen_another_decision_of_the_same_number_has_the_event_rebuilt() {
     let Some(redis) = need(shared_redis()) else { return };
     let archive = MemoryArchive::new();
-    let (one, other, event) = two_nodes(&redis, &archive).await;
-    archive.set_away(true);
-    let replica = Replica::of(&redis, &event);
-    hold(&one, &event, "dan", "b4").await.expect("units are free");
-    replica.take_over();
-    hold(&other, &event, "cyd", "b3").await.expect("units are free");
+    let (one, other, event) = after_a_lost_hold(&redis, &archive).await;
     let asked = hold(&one, &event, "eve", "b5").await;
     assert!(matches!(asked, Err(Failure::Rebuilding { .. })), "{asked:?}");
 
@@ -177,12 +187,7 @@ async fn node_that_has_seen_another_decision_of_the_same_number_has_the_event_re
 async fn node_whose_last_decision_was_lost_goes_on_from_the_one_that_was_archived_in_its_place() {
     let Some(redis) = need(shared_redis()) else { return };
     let archive = MemoryArchive::new();
-    let (one, other, event) = two_nodes(&redis, &archive).await;
-    archive.set_away(true);
-    let replica = Replica::of(&redis, &event);
-    hold(&one, &event, "dan", "b4").await.expect("units are free");
-    replica.take_over();
-    hold(&other, &event, "cyd", "b3").await.expect("units are free");
+    let (one, _other, event) = after_a_lost_hold(&redis, &archive).await;
     archive.set_away(false);
     until("what the new master has, in the archive", || async {
         (archive.of_event(&event).len() == 6).then_some(())
