@@ -8,7 +8,6 @@ use crate::verdict::{Verdict, assert_sentence};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ed25519_dalek::{Signer, SigningKey};
-use futures_util::FutureExt;
 use onrush_base::auth::jwks::KeySet;
 use onrush_base::auth::oidc::claims::{Expected, kid, verified};
 use onrush_base::auth::oidc::requirements::Requirements;
@@ -39,7 +38,8 @@ static KEYS: LazyLock<Arc<KeySet>> = LazyLock::new(|| {
     let file = dir.path().join("jwks.json");
     std::fs::write(&file, set.to_string()).expect("a file can be written");
     let keys = KeySet::new(JwksSource::File(file), vec![ShopAlgorithm::EdDsa], 300);
-    keys.look_for(None).now_or_never().expect("a file is not waited for");
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.expect("a runtime needs no thread").block_on(keys.look_for(None));
     keys
 });
 
