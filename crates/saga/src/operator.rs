@@ -74,11 +74,41 @@ impl Sagas {
                 // with its payment.
                 drop(self.engine.execute(record.saga.event.clone(), release).await);
             }
+            // What was set aside is freed by the gateway alone.
+            let ends_unheard =
+                action == Action::Release && record.present().is_some_and(may_be_open);
             match self.write(self.acted(&record, sold, action, by)).await {
-                Ok(record) => return self.drive_on(record, true).await.map(Some),
+                Ok(record) => {
+                    let record = self.drive_on(record, true).await?;
+                    if ends_unheard {
+                        return self.end_unheard(record, by).await.map(Some);
+                    }
+                    return Ok(Some(record));
+                }
                 Err(LedgerError::Conflict) => {}
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+
+    /// Ends a released payment that its gateway was just asked to cancel, and did not: an operator's
+    /// word counts without it. Money that comes for it later goes back as a stray's.
+    async fn end_unheard(&self, record: SagaRecord, by: &str) -> Result<SagaRecord, DriveError> {
+        let is_closing = record.present().is_some_and(|row| row.stage == Stage::Closing);
+        let in_vain = record.saga.tries > 0 || record.saga.stuck.is_some();
+        if !is_closing || !in_vain {
+            return Ok(record);
+        }
+        let mut draft = self.moving(&record);
+        draft.stuck(None);
+        draft.tries(0);
+        draft.settle(Step::PaymentSent, Stage::Closed);
+        draft.note(&format!("{by}: ended without the gateway's answer"));
+        match self.write(draft).await {
+            Ok(record) => self.drive_on(record, true).await,
+            // Somebody else goes on with it, and knows more.
+            Err(LedgerError::Conflict) => Ok(record),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -220,19 +250,29 @@ impl Sagas {
                 by_hand(draft, payment, sold);
                 draft.settle(Step::Compensating, Stage::Returned);
             }
-            // What a bank has set aside is set free, and not left to it.
-            Some(payment) if matches!(payment.stage, Stage::Authorised | Stage::Capturing) => {
-                draft.settle(Step::PaymentSent, Stage::Closing);
-                draft.present(|row| row.on_decline = OnDecline::Release);
-            }
-            Some(_) => {
-                draft.settle(Step::PaymentSent, Stage::Closed);
+            Some(payment) => {
+                // Nobody shall pay for it any more, and what a bank has set aside is set free.
+                let is_alive = is_promise(payment) || may_be_open(payment);
+                draft.settle(
+                    Step::PaymentSent,
+                    if is_alive { Stage::Closing } else { Stage::Closed },
+                );
                 draft.present(|row| row.on_decline = OnDecline::Release);
             }
             None if is_final => {}
             None => draft.give_up(),
         }
     }
+}
+
+/// Whether the gateway may still let the buyer pay.
+fn may_be_open(payment: &Payment) -> bool {
+    matches!(payment.stage, Stage::Creating | Stage::Open | Stage::Closing)
+}
+
+/// Whether a bank has set the money aside.
+fn is_promise(payment: &Payment) -> bool {
+    matches!(payment.stage, Stage::Authorised | Stage::Capturing)
 }
 
 /// Payments whose money is to go back, and whose refund has failed.

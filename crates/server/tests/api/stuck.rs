@@ -398,6 +398,29 @@ async fn a_gateway_that_is_down_for_long_gets_stuck_and_a_release_gives_the_unit
     assert_eq!(guest.booking(&booking).await["status"], "released");
 }
 
+#[tokio::test]
+async fn an_operators_release_closes_a_payment_that_the_buyer_could_still_make() {
+    let till = Till::start();
+    let shop = Shop::start_with(|config| {
+        till.configure(config);
+        config.saga.tries = 1;
+    })
+    .await;
+    crate::paying::paid_event(&shop, "e").await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).text("payment");
+    till.down(true);
+    shop.clock.advance_ms(301_000);
+    let record = shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    assert_eq!(record.present().unwrap().stage, Stage::Open);
+    till.down(false);
+    shop.act(&booking, Action::Release).await.expect("it is stuck");
+    shop.until_step(&booking, Step::Failed).await;
+    assert_eq!(till.asked(&payment)["status"], "cancelled");
+    assert_eq!(guest.booking(&booking).await["status"], "released");
+}
+
 /// Has the engine do what a process did that died before it could write it down.
 pub(crate) async fn as_if_it_had_died(shop: &Shop, command: Command) {
     let event = "e".parse().unwrap();
