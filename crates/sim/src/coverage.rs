@@ -4,6 +4,7 @@ use crate::asked::Deal;
 use crate::simulate;
 use crate::world::World;
 use onrush_core::Refusal;
+use onrush_core::change::{Change, HoldChange};
 use std::collections::BTreeSet;
 
 /// Refusals that no run reaches, and why not.
@@ -23,9 +24,11 @@ fn name<T: serde::Serialize>(value: &T) -> String {
     }
 }
 
-/// What happened in some hundred sales: commands accepted, commands refused, codes, changes.
-fn reached() -> [BTreeSet<String>; 3] {
+/// What happened in some hundred sales: commands accepted, codes of refusals, changes, and how many
+/// seats a hold had at most.
+fn reached() -> ([BTreeSet<String>; 3], usize) {
     let [mut accepted, mut codes, mut changed] = [const { BTreeSet::new() }; 3];
+    let mut most_seats = 0;
     for seed in 0..700 {
         let mut world = World::new();
         for step in simulate(seed, &[], true).steps {
@@ -33,6 +36,11 @@ fn reached() -> [BTreeSet<String>; 3] {
             for asked in world.answers.drain(..) {
                 let Deal::Command { command, said, changes } = asked.deal else { continue };
                 changed.extend(changes.iter().map(name));
+                for change in &*changes {
+                    if let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change {
+                        most_seats = most_seats.max(terms.lines.seats().len());
+                    }
+                }
                 match said {
                     Ok(_) => accepted.insert(name(&command)),
                     Err(refusal) => codes.insert(refusal.code().to_owned()),
@@ -40,12 +48,13 @@ fn reached() -> [BTreeSet<String>; 3] {
             }
         }
     }
-    [accepted, codes, changed]
+    ([accepted, codes, changed], most_seats)
 }
 
 #[test]
 fn runs_reach_every_command_and_every_refusal_but_those_listed() {
-    let [accepted, codes, changed] = reached();
+    let ([accepted, codes, changed], most_seats) = reached();
+    assert!(most_seats > 20, "no hold has more than {most_seats} seats, and rows may be longer");
     // What command.rs and change.rs have, as their JSON names them.
     assert_eq!(accepted.len(), 40, "commands accepted: {accepted:?}");
     assert_eq!(changed.len(), 46, "changes: {changed:?}");

@@ -23,6 +23,7 @@ pub(crate) struct Floor {
     pub(crate) at: Time,
     pub(crate) settings: Settings,
     pub(crate) has_room: bool,
+    has_long_rows: bool,
     pub(crate) phase: Phase,
     pub(crate) pools: Vec<PoolId>,
     pub(crate) seats: Vec<SeatId>,
@@ -49,6 +50,7 @@ impl Floor {
             at: START,
             settings: plan.settings.clone(),
             has_room: plan.settings.room.is_some(),
+            has_long_rows: plan.has_long_rows(),
             phase: Phase::Scheduled,
             pools: Vec::new(),
             seats: Vec::new(),
@@ -82,6 +84,11 @@ impl Floor {
                 pools.clear();
             }
         }
+        if self.has_long_rows && chance.percent(40) && !self.seats.is_empty() {
+            pools.clear();
+            let (from, many) = (chance.below(self.seats.len() as u32), chance.within(1, 28));
+            seats = self.seats.iter().skip(from as usize).take(many as usize).cloned().collect();
+        }
         if chance.percent(1) {
             seats.push("nowhere".parse().ok()?);
         }
@@ -110,7 +117,10 @@ impl Floor {
         const CATEGORIES: [&[&str]; 5] =
             [&[], &[], &["stalls"], &["circle"], &["circle", "stalls"]];
         const SECTIONS: [&[&str]; 4] = [&[], &[], &["left"], &["right"]];
-        let quantity = *chance.pick(&[1, 2, 2, 2, 3, 4, 4, 5, 6]);
+        let mut quantity = *chance.pick(&[1, 2, 2, 2, 3, 4, 4, 5, 6]);
+        if self.has_long_rows && chance.percent(40) {
+            quantity = *chance.pick(&[9, 19, 20, 21, 22, 23, 24, 28]);
+        }
         let together = *chance.pick(&[Together::Must, Together::Prefer]);
         let (categories, sections) = (*chance.pick(&CATEGORIES), *chance.pick(&SECTIONS));
         let strange: &[&str] = if chance.percent(1) { &["nowhere"] } else { &[] };

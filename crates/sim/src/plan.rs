@@ -75,7 +75,7 @@ impl Plan {
             price_minor: if name == "circle" { price_minor / 3 } else { price_minor },
         });
         let users = *chance.pick(&[2, 5, 12, 30, 60]);
-        Self {
+        let mut plan = Self {
             seed,
             settings,
             pools,
@@ -86,7 +86,37 @@ impl Plan {
             batch: *chance.pick(&[1, 4, 16]),
             commands: *chance.pick(&[300, 1_000, 2_000, 4_000]),
             organiser_percent: *chance.pick(&[1, 2, 5]),
+        };
+        // Drawn last, so that all other sales stay as they were.
+        if !plan.seats.is_empty() && chance.percent(10) {
+            plan.seats = (0..SEATS_OF_LONG_ROWS).map(seat_of_long_row).collect();
         }
+        plan
+    }
+
+    /// Whether rows are so long that groups of more than twenty find seats side by side.
+    #[must_use]
+    pub fn has_long_rows(&self) -> bool {
+        self.seats.len() == SEATS_OF_LONG_ROWS as usize
+    }
+}
+
+/// The seats of a hall of two long rows.
+const SEATS_OF_LONG_ROWS: u32 = 56;
+
+/// One of the seats of a hall of long rows: 24 of each are of one category, and the other four of the
+/// other.
+fn seat_of_long_row(n: u32) -> SeatSpec {
+    let (row, number) = (["A", "B"][n as usize / 28], n % 28 + 1);
+    SeatSpec {
+        seat: id::<SeatId>(&format!("{row}-{number}")),
+        section: "left".into(),
+        row: row.into(),
+        number: number.to_string().into(),
+        category: if number <= 24 { "stalls" } else { "circle" }.into(),
+        rank: n / 28,
+        aisle: false,
+        access: Access::Anyone,
     }
 }
 
