@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::fs;
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -445,6 +445,27 @@ fn a_clean_audit_has_nothing_to_say_about_files_that_belong_together() {
     let (code, report) = run_json(&["audit", "--json", "--data", &path]);
     assert_eq!((code, &report["found"]), (Some(0), &json!([])), "{report}");
     assert_eq!(report["sold"], Value::from(BOOKINGS));
+}
+
+#[test]
+fn whoever_looks_into_the_journal_of_a_running_server_takes_nothing_from_it() {
+    let mut shop = Shop::sold();
+    shop.kill();
+    // This start reads in the journal how far the ledger had followed, before it serves.
+    shop.served = Some(Served::start(shop.path()));
+    shop.sell(1);
+    let (journal, log) = (shop.path().join("engine.db"), shop.path().join("engine.db-wal"));
+    let inode = || fs::metadata(&log).map(|file| file.ino()).ok();
+    let before = inode();
+    assert!(before.is_some(), "the server writes to a log");
+    // As any tool of SQLite does: whoever is the last to close a file moves its log into it.
+    let rows = number(&journal, "SELECT count(*) FROM journal");
+    assert_eq!(inode(), before, "the log was taken from under the server");
+    shop.sell(1);
+    let last = number(&journal, "SELECT max(seq) FROM journal");
+    assert!(last > rows);
+    shop.kill();
+    assert_eq!(number(&journal, "SELECT max(seq) FROM journal"), last, "what was sold is gone");
 }
 
 #[test]

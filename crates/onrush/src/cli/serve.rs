@@ -131,6 +131,8 @@ async fn watched(args: &ServeArgs, config: Config) -> Result<(), Ended> {
             .with_max_level(level)
             .with_writer(std::io::stderr)
             .with_ansi(is_terminal)
+            // It would go to the same file that has just failed, and end the thread if that fails too.
+            .log_internal_errors(false)
             .init();
         return serve(args, config).await;
     };
@@ -140,6 +142,7 @@ async fn watched(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(is_terminal)
+        .log_internal_errors(false)
         .with_filter(lines.with_max_level_hint(level));
     tracing_subscriber::registry().with(log).with(traces.layer()).init();
     let served = serve(args, config).await;

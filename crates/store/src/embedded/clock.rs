@@ -89,6 +89,15 @@ impl Clock {
         }
     }
 
+    /// Until when the engine is known to have run: pauses that its thread has not made up for yet are
+    /// none of that.
+    pub(super) fn alive_until(&self) -> Time {
+        match self {
+            Self::Steady(steady) => steady.alive_until(),
+            Self::Corrected(_) | Self::Manual(_) => self.now(),
+        }
+    }
+
     /// Whether time passes by itself, so that waiting for a deadline makes sense.
     pub(super) fn runs(&self) -> bool {
         match self {

@@ -38,12 +38,23 @@ impl Space {
     /// quarter of it for payments.
     #[must_use]
     pub fn is_enough_for(&self, need: Need) -> bool {
+        self.is_enough_beside(0, need)
+    }
+
+    /// The same, once this many bytes are used up by something else.
+    pub(super) fn is_enough_beside(&self, bytes: u64, need: Need) -> bool {
         let least = match need {
             Need::Key => self.low_bytes.saturating_add(self.low_bytes / 2),
             Need::Business => self.low_bytes,
             Need::Payment => self.low_bytes / 4,
         };
-        self.free_bytes() >= least
+        self.free_bytes() >= least.saturating_add(bytes)
+    }
+
+    /// As much as this, of which so much counts as low.
+    #[cfg(test)]
+    pub(super) fn of(free: u64, low_bytes: u64) -> Self {
+        Self { free: AtomicU64::new(free), low_bytes }
     }
 
     /// Says how many bytes are free, where nobody looks.
@@ -136,7 +147,7 @@ mod tests {
     #[test]
     fn keys_are_refused_before_business_and_business_before_payments() {
         let enough = |free| {
-            let space = Space { free: AtomicU64::new(free), low_bytes: 400 };
+            let space = Space::of(free, 400);
             [Need::Key, Need::Business, Need::Payment].map(|need| space.is_enough_for(need))
         };
         assert_eq!(enough(600), [true, true, true]);

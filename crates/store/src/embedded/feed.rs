@@ -63,7 +63,7 @@ impl TailFeed {
         let read = move || -> Result<_, String> {
             let mut reader = match reader {
                 Some(reader) => reader,
-                None => JournalReader::open(&dir).map_err(|error| error.to_string())?,
+                None => JournalReader::open_own(&dir).map_err(|error| error.to_string())?,
             };
             Ok((reader.page(cursor, PAGE), reader))
         };

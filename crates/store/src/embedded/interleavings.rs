@@ -19,11 +19,14 @@ use onrush_testkit::interleavings::{exhaust, explore};
 use shuttle::future::block_on;
 use shuttle::thread;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Waker};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 /// The engine wants one; no task of it ever runs there.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
@@ -318,4 +321,41 @@ fn readers(tail_capacity: usize) {
     let mut feed = early.join().expect("no panic");
     drop(engine);
     assert_eq!(block_on(feed.next()).expect("no fault").map(|page| page.len()), None);
+}
+
+/// A log on a full disk.
+struct Full;
+
+impl Subscriber for Full {
+    /// Shuttle's own lines go elsewhere.
+    fn enabled(&self, line: &Metadata<'_>) -> bool {
+        line.target().starts_with("onrush")
+    }
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, _: &Event<'_>) {
+        panic!("no space is left for a line");
+    }
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn engine_that_cannot_log_why_it_stops_stops_all_the_same() {
+    explore(|| {
+        let dir = directory();
+        let blind = |_: &std::path::Path| Ok(Watch::blind(0));
+        let engine = Still::open(dir.path(), options(), blind, true).expect("it opens").engine;
+        let asked = engine.events();
+        let fail = || engine.shared.fail("the disk is full".into());
+        let said = catch_unwind(AssertUnwindSafe(|| tracing::subscriber::with_default(Full, fail)));
+        assert!(said.is_err(), "the line could be written");
+        assert_eq!(engine.failure().as_deref(), Some("the disk is full"));
+        for pending in [asked, engine.events()] {
+            assert!(matches!(block_on(pending), Err(Failure::Stopped)));
+        }
+    });
 }

@@ -97,7 +97,7 @@ impl Journal {
                 return self.end(&written).map_err(End::from);
             }
             if committed > Seq::default() && written.at.elapsed() >= ALIVE_EVERY {
-                database::set_alive(&self.connection, self.clock.now())?;
+                database::set_alive(&self.connection, self.clock.alive_until())?;
                 written.at = Instant::now();
             }
             if let Some(snapshotter) = &self.snapshotter {
@@ -142,7 +142,7 @@ impl Journal {
 
     /// Writes down that this was the end, and none that came by itself.
     fn end(&self, written: &Written) -> rusqlite::Result<()> {
-        database::set_alive(&self.connection, self.clock.now())?;
+        database::set_alive(&self.connection, self.clock.alive_until())?;
         self.witness.end(self.shared.committed(), written.last_at, self.shared.ledger());
         Ok(())
     }

@@ -254,7 +254,7 @@ impl Embedded {
     /// # Errors
     /// What stands in the way of reading it, as a sentence.
     pub fn made_at(&self, seq: Seq) -> Result<Option<Time>, String> {
-        let reader = JournalReader::open(&self.dir).map_err(|error| error.to_string())?;
+        let reader = JournalReader::open_own(&self.dir).map_err(|error| error.to_string())?;
         reader.made_at(seq).map_err(|error| error.to_string())
     }
 
@@ -314,6 +314,7 @@ impl Embedded {
         if let Some((events, at)) = state
             && self.failure().is_none()
             && behind >= SNAPSHOT_AT_CLOSE
+            && snapshot::has_room(&self.dir, &self.shared.space).unwrap_or(false)
             && let Err(error) = snapshot::write(&self.dir, committed, at, &events)
         {
             tracing::warn!(%error, "no snapshot could be made; the journal has everything");

@@ -61,6 +61,19 @@ impl JournalReader {
         Self::open_with(dir, database::open_reader)
     }
 
+    /// The same for the engine of this very process. The file is not looked at before SQLite opens it:
+    /// whoever closes a file gives up all locks that their process has on it, SQLite's own too. The
+    /// next process that looks at the journal would find itself alone, and remove the log that the
+    /// engine goes on writing to.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub(super) fn open_own(dir: &Path) -> Result<Self, OpenError> {
+        let path = database::path_in(dir);
+        let connection = database::open_reader(&path)?;
+        Ok(Self { connection, event: None, path, archived: Archived::default() })
+    }
+
     /// The same for whoever has the directory to itself; leaves no files behind if there is no log to read.
     ///
     /// # Errors

@@ -60,10 +60,11 @@ impl Shared {
 
     /// Stops everything. Who still waits for an answer learns only that the engine has stopped.
     pub(super) fn fail(&self, why: String) {
-        tracing::error!(why, "the engine stops");
         // Only the first failure matters: it brings the others about.
-        drop(self.failure.set(why));
+        drop(self.failure.set(why.clone()));
         self.mailbox.abandon();
         self.outbox.abandon();
+        // Last: what cannot be logged, on a full disk perhaps, must stop the engine none the less.
+        tracing::error!(why, "the engine stops");
     }
 }

@@ -3,6 +3,7 @@
 //! `snapshot-<seq>.jsonl` is JSON, line by line: a header, then for each event a line with its id
 //! and its rows, then a trailer with the number of rows and a checksum of everything before it.
 
+use super::disk::{Need, Space};
 use super::events::{Events, guarded};
 use crate::engine::Seq;
 use onrush_core::ids::EventId;
@@ -81,19 +82,47 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<SnapshotFile>> {
     Ok(files)
 }
 
+/// Whether there is room for one more: half as long again as the last one, beside what new business
+/// needs. The journal goes first.
+pub(super) fn has_room(dir: &Path, space: &Space) -> io::Result<bool> {
+    let last = list(dir)?.into_iter().next();
+    let last_bytes = last.map_or(Ok(0), |file| fs::metadata(file.path).map(|file| file.len()))?;
+    Ok(space.is_enough_beside(last_bytes + last_bytes / 2, Need::Business))
+}
+
+/// Removes what was begun and never finished, if there is such a file.
+pub(super) fn remove_draft(dir: &Path) -> io::Result<()> {
+    match fs::remove_file(draft_in(dir)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn draft_in(dir: &Path) -> PathBuf {
+    dir.join("snapshot.new")
+}
+
 /// Writes the state after decision `seq` beside the journal and removes all older files but one.
+/// What cannot be written to its end is not left there: it may have filled the disk.
 pub(super) fn write(dir: &Path, seq: Seq, at: Time, events: &Events) -> io::Result<SnapshotFile> {
     let path = dir.join(format!("snapshot-{}.jsonl", seq.0));
-    let draft = dir.join("snapshot.new");
-    let file = BufWriter::with_capacity(1 << 20, create_private(&draft)?);
-    let file = write_to(file, seq, at, events)?;
-    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-    fs::rename(&draft, &path)?;
+    let draft = draft_in(dir);
+    let written = write_draft(&draft, seq, at, events).and_then(|()| fs::rename(&draft, &path));
+    if let Err(error) = written {
+        drop(remove_draft(dir));
+        return Err(error);
+    }
     File::open(dir)?.sync_all()?;
     for old in list(dir)?.into_iter().skip(KEEP) {
         fs::remove_file(old.path)?;
     }
     Ok(SnapshotFile { seq, path })
+}
+
+fn write_draft(draft: &Path, seq: Seq, at: Time, events: &Events) -> io::Result<()> {
+    let file = BufWriter::with_capacity(1 << 20, create_private(draft)?);
+    let file = write_to(file, seq, at, events)?;
+    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
 }
 
 /// Writes the text of a snapshot, and gives back what it was written to.
@@ -270,5 +299,33 @@ fn build(seq: Seq, inbox: mpsc::Receiver<Parcel>) -> Result<Snapshot, String> {
             }
             Ok(Parcel::Header(_) | Parcel::Rows(_)) | Err(_) => return Err(misplaced()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file_names(dir: &Path) -> Vec<String> {
+        let files = fs::read_dir(dir).expect("it can be listed").map(|file| file.expect("a file"));
+        files.map(|file| file.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn what_cannot_be_finished_is_not_left_behind() {
+        let dir = tempfile::tempdir().expect("a directory");
+        // A directory of its name, with something in it: nothing can be given that name.
+        fs::create_dir_all(dir.path().join("snapshot-7.jsonl/x")).expect("it is made");
+        let written = write(dir.path(), Seq(7), Time(0), &Events::default());
+        assert!(written.is_err(), "{written:?}");
+        assert_eq!(file_names(dir.path()), ["snapshot-7.jsonl"]);
+    }
+
+    #[test]
+    fn a_snapshot_leaves_new_business_its_room() {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::write(dir.path().join("snapshot-7.jsonl"), [b' '; 100]).expect("it is written");
+        let has_room = |free| has_room(dir.path(), &Space::of(free, 400)).expect("it can be read");
+        assert_eq!([549, 550].map(has_room), [false, true]);
     }
 }

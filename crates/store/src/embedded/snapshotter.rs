@@ -72,10 +72,14 @@ impl Snapshotter {
 }
 
 /// Loads the newest snapshot, replays the journal up to `target`, and writes the next one; false if
-/// the engine closed before that.
+/// there is no room for it, or the engine closed before that.
 pub(super) fn make(dir: &Path, target: Seq, shared: &Shared) -> Result<bool, String> {
+    if !snapshot::has_room(dir, &shared.space).map_err(|error| error.to_string())? {
+        tracing::warn!("the disk has no room for a snapshot; the journal has everything");
+        return Ok(false);
+    }
     let (mut events, mut at, mut cursor) = base(dir, target)?;
-    let mut reader = JournalReader::open(dir).map_err(|error| error.to_string())?;
+    let mut reader = JournalReader::open_own(dir).map_err(|error| error.to_string())?;
     while cursor < target {
         if shared.closing.load(Ordering::Relaxed) {
             return Ok(false);

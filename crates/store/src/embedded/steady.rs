@@ -168,6 +168,13 @@ impl SteadyClock {
         Turn { now: state.at(look.monotonic_ms), missed_ms }
     }
 
+    pub(super) fn alive_until(&self) -> Time {
+        let mut state = self.lock();
+        let look = self.0.source.look();
+        state.beat(look);
+        state.at(look.monotonic_ms).plus_ms(-state.missed_ms)
+    }
+
     pub(super) fn runs(&self) -> bool {
         match &self.0.source {
             Source::System | Source::Told(_) => true,
@@ -356,5 +363,22 @@ impl ManualClocks {
     #[must_use]
     pub fn wall(&self) -> Time {
         self.look().wall
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_that_is_not_made_up_for_was_not_lived_through() {
+        const HOUR_MS: i64 = 3_600_000;
+        let (clocks, clock) = ManualClocks::new(Time(0));
+        clock.go_on_from(Time(0));
+        clocks.stand_still_ms(HOUR_MS);
+        // Whatever is written down meanwhile, a crash must leave the pause to be made up for.
+        assert_eq!(clock.alive_until(), Time(0));
+        assert_eq!(clock.turn().missed_ms, HOUR_MS);
+        assert_eq!(clock.alive_until(), Time(HOUR_MS));
     }
 }

@@ -11,6 +11,7 @@ use super::mailbox::Mailbox;
 use super::outbox::{Batch, Outbox};
 use super::recovery::{self, Recovered};
 use super::shared::{NO_LEDGER, Shared};
+use super::snapshot;
 use super::tail::Tail;
 use super::witness::{self, Testimony, Witness};
 use super::{Embedded, Options, sync};
@@ -127,6 +128,8 @@ impl Files {
         database::exists(&path)?;
         onrush_sqlite::make_dir(dir).map_err(OpenError::io(dir))?;
         let lock = Lock::take(&database::lock_in(dir))?;
+        // It may have filled the disk, and the start needs some of that.
+        snapshot::remove_draft(dir).map_err(OpenError::io(dir))?;
         if !database::exists(&path)? {
             let why = "it is missing, and witness.json has seen one".to_owned();
             if !accept && witness::path_in(dir).exists() {

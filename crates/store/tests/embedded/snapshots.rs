@@ -128,3 +128,12 @@ async fn snapshot_is_made_while_the_sale_goes_on() {
     assert_audit_is_clean(sale.path());
     assert_eq!(engine.committed().0, 34);
 }
+
+#[tokio::test]
+async fn snapshot_that_was_never_finished_is_removed_at_the_start() {
+    let sale = Sale::new();
+    let draft = sale.path().join("snapshot.new");
+    fs::write(&draft, "{").expect("it is written");
+    sale.open().close();
+    assert!(!draft.exists());
+}
