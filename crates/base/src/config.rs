@@ -520,6 +520,11 @@ mod tests {
                 "redis.cluster",
             ),
             (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://a\"]\n\
+                 sweep_ms = 2501",
+                "redis.sweep_ms: use 1 to 2500",
+            ),
+            (
                 "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://a:6379\"]\n\
                  sentinels = [\"redis://b\"]",
                 "redis.urls: with redis.sentinels the host is the name",

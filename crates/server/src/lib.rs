@@ -6,5 +6,6 @@ pub mod history;
 pub mod kit;
 pub mod moved;
 mod start;
+mod tasks;
 
 pub use start::{Server, StartError};

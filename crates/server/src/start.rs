@@ -9,6 +9,7 @@ mod traced;
 
 pub use start_error::StartError;
 
+use crate::tasks::Tasks;
 use backend::Backend;
 use onrush_api::http;
 use onrush_api::http::state::{HttpDeps, HttpState};
@@ -29,7 +30,6 @@ use std::time::Duration;
 use tls::Tls;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 /// A running server. [`Server::shutdown`] stops it without losing anything; dropping it only cuts
 /// everything off, which loses nothing that was answered either.
@@ -42,7 +42,8 @@ pub struct Server {
     /// The sandbox gateway, if it runs in this process.
     sandbox: Option<Sandbox>,
     stop: [Option<oneshot::Sender<()>>; 2],
-    tasks: Vec<JoinHandle<()>>,
+    tasks: Tasks,
+    operator_tasks: Tasks,
 }
 
 impl Server {
@@ -73,16 +74,23 @@ impl Server {
         let operator_addr = operator.as_ref().zip(config.operator_listen);
         let operator_addr = operator_addr.map(|(listener, asked)| local(listener, asked));
 
-        let (traffic, mut tasks) = (Arc::<Traffic>::default(), Vec::new());
+        let (traffic, mut tasks) = (Arc::<Traffic>::default(), Tasks::new());
+        let mut operator_tasks = Tasks::new();
         let (mut operator_stop, state_slot) = (None, Arc::new(std::sync::OnceLock::new()));
         if let Some(listener) = operator {
             let (stop, stopped) = oneshot::channel();
             operator_stop = Some(stop);
             let router = http::operator_router(state_slot.clone(), traffic.clone());
             let terms = Terms::operator(http::unserved());
-            tasks.push(tokio::spawn(serve_on(listener, router, terms, Arc::default(), async {
-                drop(stopped.await);
-            })));
+            operator_tasks.add(tokio::spawn(serve_on(
+                listener,
+                router,
+                terms,
+                Arc::default(),
+                async {
+                    drop(stopped.await);
+                },
+            )));
         }
 
         let terms = Terms::public(&config, http::unserved());
@@ -125,25 +133,38 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let router = http::public_router(state.clone());
         let stopped = async { drop(stopped.await) };
-        tasks.push(match tls {
+        let serving = match tls {
             Some(Tls { certificate, upkeep }) => {
                 let upkeep = tokio::spawn(upkeep);
+                let ended = upkeep.abort_handle();
+                tasks.add(upkeep);
                 tokio::spawn(async move {
                     serve_tls_on(public, certificate, router, terms, traffic, stopped).await;
-                    upkeep.abort();
+                    ended.abort();
                 })
             }
             None => tokio::spawn(serve_on(public, router, terms, traffic, stopped)),
-        });
-        tasks.push(tokio::spawn(state.streams.samples.clone().run()));
-        tasks.push(tokio::spawn(state.sale.draws.clone().open_drawn_sales()));
-        tasks.push(tokio::spawn(http::actions::note::forget_old(state.clone())));
+        };
+        tasks.add(serving);
+        tasks.add(tokio::spawn(state.streams.samples.clone().run()));
+        tasks.add(tokio::spawn(state.sale.draws.clone().open_drawn_sales()));
+        tasks.add(tokio::spawn(http::actions::note::forget_old(state.clone())));
         tasks.extend(sagas.run());
         tasks.extend(state.relay.run(sagas.told.clone()));
         state.set_ready(true);
         let admin_key = configured.or(fresh);
         let stop = [Some(stop), operator_stop];
-        Ok(Self { public_addr, operator_addr, admin_key, state, backend, sandbox, stop, tasks })
+        Ok(Self {
+            public_addr,
+            operator_addr,
+            admin_key,
+            state,
+            backend,
+            sandbox,
+            stop,
+            tasks,
+            operator_tasks,
+        })
     }
 
     /// Where visitors and the organiser connect.
@@ -194,12 +215,14 @@ impl Server {
         self.admin_key.as_deref()
     }
 
-    /// Waits until the engine has stopped by itself, and says why. The process should end then, and
-    /// not with success.
+    /// Waits until the engine has stopped by itself, or some other part of the server, and says why.
+    /// The process should end then, and not with success.
     pub async fn failed(&self) -> String {
         tokio::select! {
             why = self.backend.failed() => why,
             why = self.state.sagas.failed() => why,
+            why = self.tasks.fallen() => why,
+            why = self.operator_tasks.fallen() => why,
         }
     }
 
@@ -214,14 +237,9 @@ impl Server {
         // The operator's listener goes last: until then it says that the server is not ready.
         let [public, operator] = &mut self.stop;
         drop(public.take());
-        let operator_task = operator.is_some().then(|| self.tasks.remove(0));
-        for task in self.tasks.drain(..) {
-            drop(task.await);
-        }
+        self.tasks.ended().await;
         drop(operator.take());
-        if let Some(task) = operator_task {
-            drop(task.await);
-        }
+        self.operator_tasks.ended().await;
         self.state.streams.hub.ended().await;
         drop(self.state);
         if let Some(sandbox) = self.sandbox {

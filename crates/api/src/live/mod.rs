@@ -264,6 +264,8 @@ impl Hub {
         streams.next_slot = (streams.next_slot + 1) % FAR_TICKS;
         let slot = streams.next_slot as usize;
         streams.ring[slot].push(Arc::downgrade(&conn));
+        // Those of before have ended, and are kept until somebody asks.
+        while streams.tasks.try_join_next().is_some() {}
         if !streams.following {
             streams.following = true;
             streams.tasks.spawn(self.clone().follow(self.engine.committed()));

@@ -6,6 +6,9 @@ use super::secret::Secret;
 use onrush_store::flags::Flag;
 use serde::Deserialize;
 
+/// The longest that `redis.sweep_ms` may be.
+const MAX_SWEEP_MS: u32 = 2_500;
+
 /// What runs the rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -82,8 +85,10 @@ impl RedisSettings {
                 "redis.urls: several servers are a cluster; set redis.cluster to true".into()
             );
         }
-        if *sweep_ms == 0 {
-            return Err("redis.sweep_ms: use at least 1".into());
+        // An event that is looked at once in eleven sweeps must not seem to have been away, which is
+        // said of one that nobody has looked at for half a minute.
+        if !(1..=MAX_SWEEP_MS).contains(sweep_ms) {
+            return Err(format!("redis.sweep_ms: use 1 to {MAX_SWEEP_MS}"));
         }
         let scheme = |url: &str| url.split_once("://").map(|(scheme, _)| scheme.to_owned());
         let known = ["redis", "rediss", "redis+unix", "unix"];

@@ -253,7 +253,7 @@ impl Publisher {
             Draft::Deadline { whose, until } => {
                 let user_id = match whose {
                     Whose::User(user) => user,
-                    Whose::Booking(booking) => match self.user(&entry.event, booking).await? {
+                    Whose::Booking(booking) => match self.user(&entry.event, booking).await {
                         Some(user) => user,
                         None => return Ok(None),
                     },
@@ -268,12 +268,17 @@ impl Publisher {
         Ok(Some(Message { id: Some(format!("{seq}.{index}")), content }))
     }
 
-    /// Whose a booking is; `None` if it is forgotten.
-    async fn user(&self, event: &EventId, booking: BookingId) -> Result<Option<UserId>, Ended> {
+    /// Whose a booking is; `None` if it is forgotten, or its event out of reach: a message only wakes
+    /// somebody up, and the other events' are not held up for it.
+    async fn user(&self, event: &EventId, booking: BookingId) -> Option<UserId> {
         match self.parts.engine.ask(event.clone(), BookingOf { booking, user: None }).await {
-            Ok(answer) => Ok(Some(answer.value.terms.user.clone())),
-            Err(Failure::Refused(_)) => Ok(None),
-            Err(failure) => Err(Ended::Other(failure.to_string())),
+            Ok(answer) => Some(answer.value.terms.user.clone()),
+            Err(failure) => {
+                if !matches!(failure, Failure::Refused(_)) {
+                    tracing::warn!(%event, %failure, "a wake-up is left out: it is not known for whom");
+                }
+                None
+            }
         }
     }
 }

@@ -110,6 +110,19 @@ pub struct PgLedger {
     /// Tells the listener to end by being dropped.
     listening: watch::Sender<()>,
     tasks: Vec<JoinHandle<()>>,
+    /// Whether one of them has panicked.
+    fallen: watch::Sender<bool>,
+}
+
+/// A task that says so if it panics.
+fn watched(task: JoinHandle<()>, fallen: &watch::Sender<bool>) -> JoinHandle<()> {
+    let fallen = fallen.clone();
+    tokio::spawn(async move {
+        if let Err(error) = task.await {
+            tracing::error!(%error, "a task of the ledger panicked");
+            fallen.send_replace(true);
+        }
+    })
 }
 
 impl PgLedger {
@@ -139,6 +152,7 @@ impl PgLedger {
         let batches = Arc::new(Database::new(&way, &two).map_err(unreachable)?);
         let (writes, writing) = Writer::start(batches.clone());
         let (appends, appending) = Writer::start(batches);
+        let fallen = watch::Sender::new(false);
         Ok(Self {
             runtime: Handle::current(),
             database,
@@ -150,8 +164,22 @@ impl PgLedger {
             news,
             way,
             listening,
-            tasks: vec![listener, writing, appending],
+            tasks: [listener, writing, appending].map(|task| watched(task, &fallen)).into(),
+            fallen,
         })
+    }
+
+    /// Waits until a task of the ledger has panicked, and says so. The process should end then:
+    /// nothing more would be written by it.
+    pub fn fallen(&self) -> impl Future<Output = String> + Send + use<> {
+        let mut fallen = self.fallen.subscribe();
+        async move {
+            if fallen.wait_for(|fallen| *fallen).await.is_err() {
+                // It was closed, and all went well until then.
+                std::future::pending::<()>().await;
+            }
+            "a task of the ledger has panicked".to_owned()
+        }
     }
 
     /// Lets nothing more in, does and answers what is waiting, and gives back what this node took up.
@@ -159,9 +187,7 @@ impl PgLedger {
         let Self { database, writes, appends, claimant, membership, listening, tasks, .. } = self;
         drop((writes, appends, listening));
         for task in tasks {
-            if task.await.is_err() {
-                tracing::error!("a task of the ledger panicked");
-            }
+            drop(task.await);
         }
         if let Err(error) = database.ask(&Leave(claimant, membership)).await {
             tracing::warn!(%error, "what this node took up comes free only with time");

@@ -30,10 +30,14 @@ impl Default for Health {
 impl Health {
     /// Says that the file is not what was written. Only the first word counts: it brings the others about.
     pub(super) fn is_lost(&self, why: &str) {
+        self.end(format!("the ledger is damaged: {why}"));
+    }
+
+    fn end(&self, why: String) {
         self.0.send_if_modified(|known| {
             let first = known.is_none();
             if first {
-                *known = Some(why.to_owned());
+                *known = Some(why);
             }
             first
         });
@@ -48,6 +52,18 @@ impl Health {
 
     pub(super) fn watch(&self) -> watch::Receiver<Option<String>> {
         self.0.subscribe()
+    }
+}
+
+/// Says so if the thread it belongs to panics: without a writer nothing can be paid, and nobody
+/// would notice.
+pub(super) struct Alive<'a>(pub(super) &'a Health);
+
+impl Drop for Alive<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.end("the ledger's writer has panicked".into());
+        }
     }
 }
 

@@ -152,7 +152,7 @@ impl SqliteLedger {
         async move {
             let found = health.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
             match found {
-                Some(why) => format!("the ledger is damaged: {why}"),
+                Some(why) => why,
                 // The ledger was closed and was whole until then.
                 None => std::future::pending().await,
             }

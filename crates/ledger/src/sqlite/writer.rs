@@ -1,7 +1,7 @@
 //! The writer thread: it does what has gathered in one transaction, and answers once that is durable.
 
 use super::database;
-use super::health::Health;
+use super::health::{Alive, Health};
 use super::mailbox::{Job, Mailbox, Served};
 use super::statements::Statements;
 use onrush_sqlite::Checkpointer;
@@ -39,6 +39,8 @@ impl Writer {
     /// every batch.
     pub(super) fn run(mut self, connection: Connection) {
         let mailbox = self.mailbox.clone();
+        let health = self.health.clone();
+        let _alive = Alive(&health);
         let _served = Served(&mailbox);
         let mut connection = Some(connection);
         loop {

@@ -54,16 +54,30 @@ fn answer<T: Send + 'static, U: Send + 'static>(
 }
 
 fn parsed(rows: Vec<ArchivedRow>) -> Result<Vec<Archived>, ArchiveError> {
-    let parse = |row: ArchivedRow| {
-        let ArchivedRow { number, event, seq, epoch: _, at, changes, mark } = row;
-        let changes = serde_json::from_str(&changes).map_err(|error| {
-            let why = format!("decision {seq} of {event} cannot be understood: {error}");
-            ArchiveError::Unavailable(why)
-        })?;
-        let entry = FeedEntry { seq: Seq(seq), at, event, changes };
-        Ok(Archived { number: Seq(number), entry, mark: mark.map(Mark) })
-    };
     rows.into_iter().map(parse).collect()
+}
+
+/// What is understood before the first row that is not.
+fn parsed_at_first(rows: Vec<ArchivedRow>) -> Result<Vec<Archived>, ArchiveError> {
+    let mut understood = Vec::with_capacity(rows.len());
+    for row in rows {
+        match parse(row) {
+            Ok(archived) => understood.push(archived),
+            Err(error) if understood.is_empty() => return Err(error),
+            Err(_) => break,
+        }
+    }
+    Ok(understood)
+}
+
+fn parse(row: ArchivedRow) -> Result<Archived, ArchiveError> {
+    let ArchivedRow { number, event, seq, epoch: _, at, changes, mark } = row;
+    let changes = serde_json::from_str(&changes).map_err(|error| {
+        let why = format!("decision {seq} of {event} cannot be understood: {error}");
+        ArchiveError::Unreadable(why)
+    })?;
+    let entry = FeedEntry { seq: Seq(seq), at, event, changes };
+    Ok(Archived { number: Seq(number), entry, mark: mark.map(Mark) })
 }
 
 impl Archive for PgArchive {
@@ -84,7 +98,7 @@ impl Archive for PgArchive {
     }
 
     fn read(&self, after: Seq, limit: usize) -> ArchivePending<Vec<Archived>> {
-        answer(self.ledger.read_feed(after.0, limit), parsed)
+        answer(self.ledger.read_feed(after.0, limit), parsed_at_first)
     }
 
     fn read_event(

@@ -242,7 +242,7 @@ impl Backend {
         match &self.ledger_kind {
             LedgerKind::Sqlite(ledger) => ledger.damaged().await,
             #[cfg(feature = "cluster")]
-            LedgerKind::Postgres(_) => std::future::pending().await,
+            LedgerKind::Postgres(ledger) => ledger.fallen().await,
         }
     }
 

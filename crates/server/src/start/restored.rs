@@ -61,7 +61,14 @@ pub(super) async fn begin(
         StartError::Restored(format!("a restored sale cannot be paused: {error}"))
     };
     for event in engine.events().await.map_err(failed)?.value {
-        for _ in 0..LOOKS {
+        let mut looks = 0..LOOKS;
+        loop {
+            if looks.next().is_none() {
+                return Err(StartError::Restored(format!(
+                    "{event} should have opened since the backup and does not, so that it cannot be \
+                     paused: put back what the log says is missing, and start again"
+                )));
+            }
             let now = engine.ask(event.clone(), EventNow).await.map_err(failed)?;
             let opens_at = now.value.settings.opens_at;
             match now.value.phase {

@@ -23,6 +23,8 @@ pub enum ArchiveError {
     Diverged,
     /// It cannot be read or written now.
     Unavailable(String),
+    /// There is something in it that this node does not understand; one of a later version may.
+    Unreadable(String),
 }
 
 impl fmt::Display for ArchiveError {
@@ -31,6 +33,7 @@ impl fmt::Display for ArchiveError {
             Self::Superseded => f.write_str("the event was rebuilt meanwhile"),
             Self::Diverged => f.write_str("the archive has other decisions under these numbers"),
             Self::Unavailable(why) => write!(f, "the archive cannot be used: {why}"),
+            Self::Unreadable(why) => write!(f, "the archive cannot be read: {why}"),
         }
     }
 }

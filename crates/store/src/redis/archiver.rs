@@ -70,7 +70,22 @@ pub(super) fn wake(node: &Arc<Node>, known: &Arc<KnownEvent>) {
         tasks.archiving = true;
         let (owner, known) = (node, Arc::clone(known));
         let node = Arc::clone(node);
-        owner.spawn(async move { Archiver { node, known, trimmed: Seq::default() }.run().await });
+        owner.spawn(async move {
+            let _fallen = Fallen(Arc::clone(&known));
+            Archiver { node, known, trimmed: Seq::default() }.run().await;
+        });
+    }
+}
+
+/// Says of an event whose archiver panics that nobody archives it: then the next decision has another
+/// begin. Whoever ends in order has said so already.
+struct Fallen(Arc<KnownEvent>);
+
+impl Drop for Fallen {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.tasks().archiving = false;
+        }
     }
 }
 
@@ -302,8 +317,11 @@ impl Archiver {
             match self.node.archive.append(what).await {
                 Ok(()) => {}
                 Err(ArchiveError::Superseded) => return Err(Obstacle::Superseded),
+                // What it lost is appended again from the stream.
+                Err(ArchiveError::Diverged) if self.archive_lost_its_end().await? => continue,
                 Err(ArchiveError::Diverged) => return Err(Obstacle::Diverged { epoch }),
                 Err(ArchiveError::Unavailable(why)) => return Err(Obstacle::Unavailable(why)),
+                Err(ArchiveError::Unreadable(why)) => return Err(Obstacle::Unreadable(why)),
             }
             self.known.saw_marks(marks);
             self.known.saw_archived(head);
@@ -312,6 +330,29 @@ impl Archiver {
                 return Ok(archived);
             }
         }
+    }
+
+    /// Whether the archive has lost decisions that it had, as after a failover to a standby that lagged
+    /// behind, and the stream still has them. From then on this node goes by what is there.
+    async fn archive_lost_its_end(&self) -> Result<bool, Obstacle> {
+        let head = self.node.archive.head(self.known.event.clone()).await;
+        let head = head.map_err(|error| Obstacle::Unavailable(error.to_string()))?;
+        let known = self.known.archived();
+        if head.epoch != known.epoch || head.seq >= known.seq {
+            return Ok(false);
+        }
+        let next = Seq(head.seq.0 + 1);
+        let page = stream::read(&self.node.client, &self.known, next, 1).await;
+        let first = page.map_err(unavailable)?.into_iter().next();
+        let is_there = first
+            .and_then(Result::ok)
+            .is_some_and(|read| read.entry.seq == next && read.epoch == head.epoch);
+        if is_there {
+            let (event, Seq(had), Seq(has)) = (&self.known.event, known.seq, head.seq);
+            tracing::error!(%event, had, has, "the archive lost decisions; they are archived again");
+            self.known.archive_is_back_at(head);
+        }
+        Ok(is_there)
     }
 
     async fn trim(&mut self, archived: Seq) -> Result<(), Obstacle> {

@@ -1,6 +1,6 @@
 //! The feed of all events, from the archive.
 
-use super::archive::Archive;
+use super::archive::{Archive, ArchiveError};
 use crate::engine::{Feed, FeedEntry, FeedPage, Seq};
 use std::future::Future;
 use std::pin::Pin;
@@ -56,6 +56,8 @@ impl ArchiveFeed {
                     }
                 }
                 Err(_) if stopped => return Ok(None),
+                // Waiting does not help, and whoever reads here may have a turn that another node could use.
+                Err(error @ ArchiveError::Unreadable(_)) => return Err(error.to_string()),
                 Err(error) => {
                     tracing::warn!(%error, "the feed waits for the archive");
                     tokio::select! {

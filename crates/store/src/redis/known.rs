@@ -104,6 +104,12 @@ impl KnownEvent {
         self.saw(head);
     }
 
+    /// Takes note that the archive has less than it had.
+    pub(super) fn archive_is_back_at(&self, head: Head) {
+        self.archived.send_replace(head);
+        lock(&self.marks).retain(|(seq, _)| *seq <= head.seq);
+    }
+
     /// Takes note of marks that the archive has, in order.
     pub(super) fn saw_marks(&self, of: impl IntoIterator<Item = (Seq, Option<Mark>)>) {
         let mut marks = lock(&self.marks);

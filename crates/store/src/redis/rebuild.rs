@@ -64,7 +64,7 @@ impl From<ArchiveError> for Obstacle {
     fn from(error: ArchiveError) -> Self {
         match error {
             ArchiveError::Superseded => Self::Elsewhere,
-            ArchiveError::Diverged | ArchiveError::Unavailable(_) => {
+            ArchiveError::Diverged | ArchiveError::Unavailable(_) | ArchiveError::Unreadable(_) => {
                 Self::Unavailable(error.to_string())
             }
         }
@@ -87,10 +87,12 @@ pub(super) fn start(node: &Arc<Node>, known: &Arc<KnownEvent>) {
     tasks.rebuilding = true;
     let (node, known) = (Arc::clone(node), Arc::clone(known));
     tokio::spawn(async move {
+        let known = Rebuilding(known);
+        let known = &known.0;
         let begin = Instant::now();
         let event = known.event.clone();
         while !node.is_stopping() {
-            match (Rebuilder { node: &node, known: &known, renewed: Instant::now() }).run().await {
+            match (Rebuilder { node: &node, known, renewed: Instant::now() }).run().await {
                 Ok(head) => {
                     let (took_ms, Seq(seq)) = (begin.elapsed().as_millis(), head.seq);
                     tracing::warn!(%event, epoch = head.epoch, seq, took_ms, "the event is rebuilt");
@@ -104,8 +106,17 @@ pub(super) fn start(node: &Arc<Node>, known: &Arc<KnownEvent>) {
                 () = node.stopping() => {}
             }
         }
-        known.tasks().rebuilding = false;
     });
+}
+
+/// An event that this node rebuilds until this is dropped, by a panic too: then the next who needs
+/// it begins anew.
+struct Rebuilding(Arc<KnownEvent>);
+
+impl Drop for Rebuilding {
+    fn drop(&mut self) {
+        self.0.tasks().rebuilding = false;
+    }
 }
 
 /// One attempt.
@@ -307,7 +318,7 @@ impl Rebuilder<'_> {
     /// Writes all of the event's keys and opens it.
     async fn write(&mut self, event: &Event, head: Head, at: Time) -> Result<(), Obstacle> {
         let keys = &self.known.keys;
-        let layout = Layout::of(event);
+        let layout = guarded(|| Layout::of(event)).map_err(Obstacle::Broken)?;
         let alive = self.alive(at).await?;
         let token = head.epoch.to_string();
         let mut clear = redis::cmd("EVAL");

@@ -201,7 +201,8 @@ impl Plan {
 /// Looks at events until it is dropped. An event that is out of reach is looked at again later.
 pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
     let mut plan = Plan::default();
-    let mut looks: JoinSet<(EventId, Result<Ticked, Failure>)> = JoinSet::new();
+    let mut looks: JoinSet<Result<Ticked, Failure>> = JoinSet::new();
+    let mut running: HashMap<tokio::task::Id, EventId> = HashMap::new();
     let mut next_sweep = Instant::now();
     loop {
         let now = Instant::now();
@@ -217,29 +218,39 @@ pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
         while looks.len() < EVENTS_AT_ONCE {
             let Some(event) = plan.take_due(now) else { break };
             let node = Arc::clone(&node);
-            looks.spawn(async move {
-                let ticked = node.tick(&event, AT_ONCE).await;
-                if let Err(Failure::Refused(Refusal::EventArchived { archived_at })) = &ticked
-                    && let Err(failure) = node.clear_away(&event).await
-                {
-                    tracing::warn!(%event, %failure, "what is left of an archived event goes later");
-                    // What is listed is looked at again.
-                    drop(node.list_event(&event, *archived_at).await);
-                }
-                (event, ticked)
-            });
+            let looked_at = event.clone();
+            let task = looks.spawn(async move { look(&node, &event).await });
+            running.insert(task.id(), looked_at);
         }
         let full = looks.len() >= EVENTS_AT_ONCE;
         let next = plan.next().filter(|_| !full).map_or(next_sweep, |next| next.min(next_sweep));
         tokio::select! {
             () = node.wakes().notify.notified() => {}
             () = sleep_until(next) => {}
-            Some(Ok((event, ticked))) = looks.join_next() => {
+            Some(joined) = looks.join_next_with_id() => {
+                let (task, ticked) = joined.unwrap_or_else(|error| {
+                    tracing::error!(%error, "a look at an event has panicked; it is looked at again");
+                    (error.id(), Err(Failure::Unreachable))
+                });
+                let event = running.remove(&task).expect("who looks is known");
                 plan.done(&event, matches!(ticked, Ok(Ticked { next: None, .. })));
                 plan_next(&mut plan, &event, &ticked);
             }
         }
     }
+}
+
+/// Decides what is due in an event, and clears away what is left of an archived one.
+async fn look(node: &Node, event: &EventId) -> Result<Ticked, Failure> {
+    let ticked = node.tick(event, AT_ONCE).await;
+    if let Err(Failure::Refused(Refusal::EventArchived { archived_at })) = &ticked
+        && let Err(failure) = node.clear_away(event).await
+    {
+        tracing::warn!(%event, %failure, "what is left of an archived event goes later");
+        // What is listed is looked at again.
+        drop(node.list_event(event, *archived_at).await);
+    }
+    ticked
 }
 
 fn plan_next(plan: &mut Plan, event: &EventId, ticked: &Result<Ticked, Failure>) {

@@ -107,6 +107,42 @@ async fn a_confirmation_that_cannot_be_archived_is_not_answered() {
     confirm().await.expect("it is confirmed");
 }
 
+/// What a failover of the archive loses is in the stream yet: it must not cost a confirmation.
+#[tokio::test]
+async fn an_archive_that_lost_its_end_is_given_it_again() {
+    let Some(redis) = need(shared_redis()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 10).await;
+    for booking in ["b1", "b2"] {
+        hold(&engine, &event, "ada", booking).await.expect("units are free");
+        let confirm = confirm_command("ada", booking);
+        engine.execute(event.clone(), confirm).await.expect("it is confirmed");
+    }
+    let before = archive.of_event(&event);
+    archive.forget_last(3);
+    hold(&engine, &event, "ada", "b3").await.expect("units are free");
+    let confirm = confirm_command("ada", "b3");
+    engine.execute(event.clone(), confirm).await.expect("it is confirmed");
+    let after = archive.of_event(&event);
+    assert_eq!(after[..before.len()], before, "what was lost is archived again");
+    let head = archive.head(event.clone()).await.expect("it is there");
+    assert_eq!((head.seq, head.epoch), (after[after.len() - 1].seq, 0), "nothing was rebuilt");
+}
+
+/// Whoever follows the feed has a turn that a node of a later version could use.
+#[tokio::test]
+async fn a_feed_that_this_node_does_not_understand_is_not_waited_for() {
+    let Some(redis) = need(shared_redis()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    archive.set_unreadable();
+    let mut feed = engine.subscribe(Seq::default());
+    let read = timeout(PATIENCE, feed.next()).await.expect("it says so at once");
+    let why = read.expect_err("nothing can be read");
+    assert!(why.contains("decision 1 is of another kind"), "{why}");
+}
+
 /// The ledger goes on once it is told that a payment has ended: what it has passed must not be lost.
 #[tokio::test]
 async fn the_end_of_a_payment_is_archived_before_it_is_answered() {

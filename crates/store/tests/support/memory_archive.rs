@@ -21,6 +21,7 @@ struct State {
     /// Each lease's holder, fencing number and end.
     leases: HashMap<String, (u64, u64, Instant)>,
     away: bool,
+    unreadable: bool,
 }
 
 /// An archive that ends with its last handle. Each handle is a node of its own: leases are between handles.
@@ -53,6 +54,21 @@ impl MemoryArchive {
     /// Makes it unavailable, or available again.
     pub(crate) fn set_away(&self, away: bool) {
         self.state().away = away;
+    }
+
+    /// Loses its last decisions, all of one event, as a standby does that lagged behind.
+    pub(crate) fn forget_last(&self, count: usize) {
+        let mut state = self.state();
+        let kept = state.entries.len() - count;
+        state.entries.truncate(kept);
+        let (last, mark) = state.entries.last().cloned().expect("some are left");
+        let head = state.head_mut(&last.event);
+        *head = Head { seq: last.seq, mark, ..*head };
+    }
+
+    /// Has it hold something that only a later version understands.
+    pub(crate) fn set_unreadable(&self) {
+        self.state().unreadable = true;
     }
 
     /// Has an event's history leave for a file, but for the first decision and the last.
@@ -155,6 +171,11 @@ impl Archive for MemoryArchive {
     }
 
     fn read(&self, after: Seq, limit: usize) -> ArchivePending<Vec<Archived>> {
+        if self.state().unreadable {
+            return ready(Err(ArchiveError::Unreadable(
+                "decision 1 is of another kind".to_owned(),
+            )));
+        }
         ready(self.here().map(|state| state.after(after, limit, |_| true)))
     }
 
