@@ -451,13 +451,13 @@ fn a_clean_audit_has_nothing_to_say_about_files_that_belong_together() {
 fn whoever_looks_into_the_journal_of_a_running_server_takes_nothing_from_it() {
     let mut shop = Shop::sold();
     shop.kill();
-    // This start reads in the journal how far the ledger had followed, before it serves.
     shop.served = Some(Served::start(shop.path()));
-    shop.sell(1);
     let (journal, log) = (shop.path().join("engine.db"), shop.path().join("engine.db-wal"));
     let inode = || fs::metadata(&log).map(|file| file.ino()).ok();
     let before = inode();
     assert!(before.is_some(), "the server writes to a log");
+    // Once the ledger follows, it was looked up in the journal how far it had come.
+    shop.sell(1);
     // As any tool of SQLite does: whoever is the last to close a file moves its log into it.
     let rows = number(&journal, "SELECT count(*) FROM journal");
     assert_eq!(inode(), before, "the log was taken from under the server");
