@@ -23,9 +23,17 @@ async function open(event: string): Promise<void> {
   });
 }
 
-/** Somebody at the list of the event's seats. */
-async function shopper(event: string) {
+/** Somebody at the list of the event's seats; one who is `late` hears of no seat that others take. */
+async function shopper(event: string, { late = false } = {}) {
   const visitor = await visit(browser);
+  if (late) {
+    await visitor.page.routeWebSocket(/\/ws\?/, (socket) => {
+      const there = socket.connectToServer();
+      there.onMessage((text) => {
+        if (JSON.parse(String(text)).type !== "seats") socket.send(text);
+      });
+    });
+  }
   await visitor.page.goto(`${server.url}/events/${event}/choose`);
   await visitor.page.getByRole("button", { name: "Choose from a list" }).click();
   return visitor;
@@ -38,8 +46,8 @@ const seat = (page: Page, row: string, number: number) =>
 
 test("of two browsers that want a seat one gets it, and the other takes what is offered", async () => {
   await open("race");
-  const people = await Promise.all([shopper("race"), shopper("race")]);
   // Neither hears of the other in time: it is the hold that decides.
+  const people = await Promise.all([shopper("race", { late: true }), shopper("race", { late: true })]);
   for (const { page } of people) {
     await seat(page, "B", 5).click();
     await page.getByRole("complementary").getByText("Stalls, row B, seat 5").waitFor();
@@ -72,7 +80,7 @@ test("of two browsers that want a seat one gets it, and the other takes what is 
 
 test("of two browsers that want a seat the slower one gets another, and may give it back", async () => {
   await open("faster");
-  const people = await Promise.all([shopper("faster"), shopper("faster")]);
+  const people = await Promise.all([shopper("faster", { late: true }), shopper("faster", { late: true })]);
   for (const { page } of people) {
     await seat(page, "B", 5).click();
     await page.getByRole("complementary").getByText("Stalls, row B, seat 5").waitFor();
