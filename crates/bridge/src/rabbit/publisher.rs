@@ -200,17 +200,31 @@ impl Publisher {
         let cursors = &self.parts.cursors;
         let after = cursors.cursor(self.name.clone()).await?;
         let mut feed = self.parts.engine.subscribe(after);
-        let mut written = Instant::now();
-        while let Some(page) = feed.next().await.map_err(Ended::Other)? {
-            let Some(last) = page.last().map(|entry| entry.seq) else { continue };
+        let save = |last| cursors.set_cursor(self.name.clone(), fence, last);
+        // What was looked through, had nothing for RabbitMQ, and is not written down yet.
+        let mut quiet: Option<Seq> = None;
+        let mut save_at = Instant::now() + QUIET;
+        loop {
+            let page = tokio::select! {
+                page = feed.next() => page.map_err(Ended::Other)?,
+                () = tokio::time::sleep_until(save_at), if quiet.is_some() => Some(FeedPage::new()),
+            };
+            let Some(page) = page else { break };
             let sent = self.send(outlet, &page).instrument(page_span("rabbitmq", &page)).await?;
-            if sent > 0 || written.elapsed() >= QUIET {
-                cursors.set_cursor(self.name.clone(), fence, last).await?;
-                written = Instant::now();
+            quiet = page.last().map(|entry| entry.seq).or(quiet);
+            if let Some(last) = quiet
+                && (sent > 0 || Instant::now() >= save_at)
+            {
+                save(last).await?;
+                quiet = None;
+                save_at = Instant::now() + QUIET;
             }
             self.parts.health.count(|counts| &counts.published, sent);
         }
-        Ok(())
+        match quiet {
+            Some(last) => Ok(save(last).await?),
+            None => Ok(()),
+        }
     }
 
     /// Sends what a page says; comes back when RabbitMQ has all of it, with how many messages that was.
