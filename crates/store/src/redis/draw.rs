@@ -154,11 +154,18 @@ impl Node {
         let mut last = redis::cmd("HGET");
         last.arg(self.keys(event).meta()).arg("entrants_last");
         let last: Option<u32> = self.ask(&last).await?;
+        let Some(last) = last else { return Ok(Line::new()) };
         let mut line = self.read_line(event).await?;
-        Ok(last.map_or_else(Line::new, |last| {
-            line.split_off(&(last.saturating_add(1)));
-            line
-        }))
+        line.split_off(&(last.saturating_add(1)));
+        // A scan that goes on at a replica, which has become the master since, may pass some over.
+        // Numbers and ranks of entrants are up to `last`, those of all who came later beyond it.
+        let mut count = redis::cmd("ZCOUNT");
+        count.arg(self.keys(event).queue()).arg("-inf").arg(last);
+        let entrants: usize = self.ask(&count).await?;
+        if line.len() < entrants {
+            return Err(Failure::Busy { retry_after_ms: RETRY_AFTER_MS });
+        }
+        Ok(line)
     }
 
     /// Everybody who waits, before the opening. It may change meanwhile: its version tells. A scan
