@@ -198,6 +198,16 @@ pub trait Engine: Send + Sync + 'static {
     /// The ids of all events that were not archived, in the order they were created.
     fn events(&self) -> Pending<Vec<EventId>>;
 
+    /// Answers if anything at all is decided just now: where several servers share the events, by one
+    /// of them at least.
+    fn reach(&self) -> Pending<()> {
+        let events = self.events();
+        Box::pin(async move {
+            let Answer { at, as_of, value: _ } = events.await?;
+            Ok(Answer { at, as_of, value: () })
+        })
+    }
+
     /// The feed of all events after `after` ([`Seq::default`] is the beginning).
     fn subscribe(&self, after: Seq) -> Box<dyn Feed>;
 

@@ -35,6 +35,10 @@ impl Engine for Traced {
         self.0.events()
     }
 
+    fn reach(&self) -> Pending<()> {
+        self.0.reach()
+    }
+
     fn subscribe(&self, after: Seq) -> Box<dyn Feed> {
         self.0.subscribe(after)
     }

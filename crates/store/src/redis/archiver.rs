@@ -41,6 +41,8 @@ const LOOK_MS: (u64, u64) = (5, 500);
 const LINGER: Duration = Duration::from_secs(10);
 /// How long a task that cannot do its work waits.
 const RETRY: Duration = Duration::from_millis(500);
+/// How long a node that cannot read a stream leaves it to others.
+const YIELDS: Duration = Duration::from_secs(5);
 /// How long somebody who waits leaves it to the node that has the lease.
 const PATIENCE: Duration = Duration::from_millis(30);
 
@@ -202,10 +204,12 @@ impl Archiver {
         let mut last_work = Instant::now();
         let mut look_ms = LOOK_MS.0;
         let mut leased_at: Option<Instant> = None;
+        // A node of a later version may read what this one cannot: it gets the lease meanwhile.
+        let mut yields_until: Option<Instant> = None;
         loop {
             let renew = leased_at
                 .is_none_or(|at| at.elapsed() >= Duration::from_millis(u64::from(LEASE_MS / 3)));
-            if renew {
+            if renew && yields_until.is_none_or(|until| Instant::now() >= until) {
                 let asked_at = Instant::now();
                 leased_at = match self.node.archive.lease(lease.clone(), LEASE_MS).await {
                     Ok(fence) => fence.map(|_| asked_at),
@@ -227,6 +231,11 @@ impl Archiver {
                     }
                     Err(obstacle) => {
                         self.meet(&obstacle).await;
+                        if let Obstacle::Unreadable(_) = obstacle {
+                            yields_until = Some(Instant::now() + YIELDS);
+                            leased_at = None;
+                            self.release(&lease).await;
+                        }
                         RETRY
                     }
                 }
@@ -250,9 +259,13 @@ impl Archiver {
                 () = self.node.stopping() => {}
             }
         }
-        if leased_at.is_some()
-            && let Err(error) = self.node.archive.release(lease).await
-        {
+        if leased_at.is_some() {
+            self.release(&lease).await;
+        }
+    }
+
+    async fn release(&self, lease: &str) {
+        if let Err(error) = self.node.archive.release(lease.to_owned()).await {
             tracing::debug!(%error, "the lease ends by itself");
         }
     }
@@ -273,8 +286,7 @@ impl Archiver {
         loop {
             let expected = Seq(self.known.archived().seq.0 + 1);
             let page = stream::read(&self.node.client, &self.known, expected, PAGE).await;
-            let page: Result<Vec<_>, _> = page.map_err(unavailable)?.into_iter().collect();
-            let mut entries = page.map_err(Obstacle::Unreadable)?;
+            let (mut entries, unreadable) = stream::readable(page.map_err(unavailable)?);
             let read = entries.len();
             if let Some(first) = entries.first()
                 && first.entry.seq != expected
@@ -290,6 +302,9 @@ impl Archiver {
                 }
             }
             let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+                if let Some(why) = unreadable {
+                    return Err(Obstacle::Unreadable(why));
+                }
                 if self.known.head() > self.known.archived() {
                     // Another node archived it, and cleared the stream away or began another epoch.
                     look_up(&self.node, &self.known).await;
@@ -326,7 +341,7 @@ impl Archiver {
             self.known.saw_marks(marks);
             self.known.saw_archived(head);
             self.trim(head.seq).await?;
-            if read < PAGE {
+            if read < PAGE && unreadable.is_none() {
                 return Ok(archived);
             }
         }

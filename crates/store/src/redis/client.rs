@@ -10,7 +10,7 @@ use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{
-    MultipleNodeRoutingInfo, Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr,
+    MultipleNodeRoutingInfo, ResponsePolicy, Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr,
 };
 use redis::io::tcp::TcpSettings;
 use redis::{
@@ -282,11 +282,26 @@ impl Client {
 
     /// Sends one command to the server, or to all masters of the cluster.
     pub(super) async fn on_all_masters(&self, command: &Cmd) -> Result<Value, ClientError> {
+        self.on_masters(command, None).await
+    }
+
+    /// Sends one command to the server, or to all masters of the cluster, of which one has to answer.
+    pub(super) async fn on_any_master(&self, command: &Cmd) -> Result<Value, ClientError> {
+        self.on_masters(command, Some(ResponsePolicy::OneSucceeded)).await
+    }
+
+    async fn on_masters(
+        &self,
+        command: &Cmd,
+        who_answers: Option<ResponsePolicy>,
+    ) -> Result<Value, ClientError> {
         match self.connection() {
             Connection::Single(_) | Connection::Followed(_) => self.command(command).await,
             Connection::Cluster(mut connection) => {
-                let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-                within(self.timeout, connection.route_command(command.clone(), masters)).await
+                let masters = (MultipleNodeRoutingInfo::AllMasters, who_answers);
+                let asked =
+                    connection.route_command(command.clone(), RoutingInfo::MultiNode(masters));
+                within(self.timeout, asked).await
             }
         }
     }

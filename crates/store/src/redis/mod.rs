@@ -319,6 +319,14 @@ impl Engine for RedisEngine {
         })
     }
 
+    fn reach(&self) -> Pending<()> {
+        let node = Arc::clone(&self.node);
+        Box::pin(async move {
+            let at = start::now(&node).await?;
+            Ok(Answer { at, as_of: None, value: () })
+        })
+    }
+
     fn subscribe(&self, after: Seq) -> Box<dyn Feed> {
         let archive = Arc::clone(&self.node.archive);
         Box::new(ArchiveFeed::new(after, archive, self.node.stops()))

@@ -317,6 +317,11 @@ impl Node {
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
+    /// The events that this node has had to do with, whether they are listed or not.
+    pub(super) fn events_here(&self) -> Vec<EventId> {
+        self.known.all().iter().map(|known| known.event.clone()).collect()
+    }
+
     /// Takes an event that was archived out of the list of all events.
     pub(super) async fn unlist_event(&self, event: &EventId) -> Result<(), ClientError> {
         let mut command = redis::cmd("ZREM");

@@ -206,7 +206,7 @@ impl Rebuilder<'_> {
         }
         let head = self.node.archive.begin_epoch(self.event().clone(), archived.epoch).await?;
         let (event, at) = self.replay(head.seq).await?;
-        self.write(&event, head, at).await?;
+        self.write(event, head, at).await?;
         self.node.list_event(self.event(), at).await?;
         self.known.saw_archived(head);
         self.node.wakes().wake(self.event());
@@ -287,12 +287,23 @@ impl Rebuilder<'_> {
         Ok(page.into_iter().map(|archived| archived.entry).collect())
     }
 
-    /// Decisions in the stream from this one on, as far as they can be read and are of one epoch.
+    /// Decisions in the stream from this one on, as far as they are of one epoch. One that cannot be
+    /// read is no end: somebody may have been answered by it, and another node may read it.
     async fn stream_from(&self, from: Seq, limit: usize) -> Result<Vec<Streamed>, Obstacle> {
         let page = stream::read(&self.node.client, self.known, from, limit).await?;
-        let mut epoch = None;
-        let readable = page.into_iter().map_while(Result::ok);
-        Ok(readable.take_while(|read| *epoch.get_or_insert(read.epoch) == read.epoch).collect())
+        let (mut page, unreadable) = stream::readable(page);
+        let epoch = page.first().map(|first| first.epoch);
+        let of_one = page.iter().take_while(|read| Some(read.epoch) == epoch).count();
+        match unreadable {
+            Some(why) if of_one == page.len() => Err(Obstacle::Unavailable(format!(
+                "its stream cannot be read: {why}; a node of the version that wrote it rebuilds the \
+                 event; without one, XDEL the entry: it and all after it are given up"
+            ))),
+            _ => {
+                page.truncate(of_one);
+                Ok(page)
+            }
+        }
     }
 
     /// The state that the archive's decisions add up to, and the time of the last one.
@@ -316,9 +327,9 @@ impl Rebuilder<'_> {
     }
 
     /// Writes all of the event's keys and opens it.
-    async fn write(&mut self, event: &Event, head: Head, at: Time) -> Result<(), Obstacle> {
+    async fn write(&mut self, event: Event, head: Head, at: Time) -> Result<(), Obstacle> {
+        let (layout, commands) = self.lay_out(event).await?;
         let keys = &self.known.keys;
-        let layout = guarded(|| Layout::of(event)).map_err(Obstacle::Broken)?;
         let alive = self.alive(at).await?;
         let token = head.epoch.to_string();
         let mut clear = redis::cmd("EVAL");
@@ -329,12 +340,33 @@ impl Rebuilder<'_> {
         if self.node.client.command(clear.arg(&token)).await? != redis::Value::Int(1) {
             return Err(Obstacle::Elsewhere);
         }
-        let commands = layout.commands(self.event(), keys);
         for some in commands.chunks(AT_ONCE) {
             self.write_fenced(some, &token).await?;
             self.renew().await?;
         }
         self.write_fenced(&[layout.meta_command(keys, head, alive)], &token).await
+    }
+
+    /// Where everything goes, and the commands for it. That takes seconds for a large event, on a thread
+    /// of its own, while the lease is kept.
+    async fn lay_out(&mut self, event: Event) -> Result<(Layout, Vec<Words>), Obstacle> {
+        let known = Arc::clone(self.known);
+        let mut laid_out = tokio::task::spawn_blocking(move || {
+            guarded(|| {
+                let layout = Layout::of(&event);
+                let commands = layout.commands(&known.event, &known.keys);
+                (layout, commands)
+            })
+        });
+        loop {
+            tokio::select! {
+                laid_out = &mut laid_out => {
+                    let laid_out = laid_out.unwrap_or_else(|error| Err(error.to_string()));
+                    return laid_out.map_err(Obstacle::Broken);
+                }
+                () = sleep(Duration::from_millis(u64::from(LEASE_MS / 3))) => self.renew().await?,
+            }
+        }
     }
 
     /// When the event was last run, as far as can be told: what lasts is moved on by the time since.

@@ -5,6 +5,7 @@ use super::client::{Client, ClientError};
 use super::node::Node;
 use crate::engine::Seq;
 use onrush_core::Time;
+use onrush_core::ids::EventId;
 use redis::Value;
 use std::fmt;
 
@@ -105,20 +106,25 @@ fn texts(answer: Value, found: &mut Vec<String>) {
 pub(super) async fn list_events(node: &Node) -> Result<(), OpenError> {
     let listed = node.known_events().await?;
     for event in node.archive.events().await? {
-        if listed.contains(&event) {
-            continue;
-        }
-        let first = node.archive.read_event(event.clone(), Seq::default(), 1).await?;
-        if let Some(created) = first.first() {
-            node.list_event(&event, created.entry.at).await?;
+        if !listed.contains(&event) {
+            list_event_again(node, &event).await?;
         }
     }
     Ok(())
 }
 
-/// Redis' clock.
+/// Lists an event that the archive knows, at its old place.
+pub(super) async fn list_event_again(node: &Node, event: &EventId) -> Result<(), OpenError> {
+    let first = node.archive.read_event(event.clone(), Seq::default(), 1).await?;
+    if let Some(created) = first.first() {
+        node.list_event(event, created.entry.at).await?;
+    }
+    Ok(())
+}
+
+/// Redis' clock; of a cluster, that of whichever master answers first.
 pub(super) async fn now(node: &Node) -> Result<Time, ClientError> {
-    let answer = node.client().command(&redis::cmd("TIME")).await?;
+    let answer = node.client().on_any_master(&redis::cmd("TIME")).await?;
     let (seconds, micros): (i64, i64) = redis::from_redis_value(answer)
         .map_err(|error| ClientError::Answered(error.to_string()))?;
     Ok(Time(seconds * 1_000 + micros / 1_000))

@@ -39,6 +39,18 @@ pub(super) async fn read(
     page(&known.event, answer).map_err(ClientError::Answered)
 }
 
+/// Decisions up to the first that cannot be read, and why it cannot.
+pub(super) fn readable(page: Vec<Result<Streamed, String>>) -> (Vec<Streamed>, Option<String>) {
+    let mut readable = Vec::with_capacity(page.len());
+    for read in page {
+        match read {
+            Ok(read) => readable.push(read),
+            Err(why) => return (readable, Some(why)),
+        }
+    }
+    (readable, None)
+}
+
 /// Decisions as Redis answers them; each that cannot be read as a sentence.
 ///
 /// # Errors

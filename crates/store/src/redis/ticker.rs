@@ -9,6 +9,7 @@
 use super::keys;
 use super::node::Node;
 use super::scripts;
+use super::start;
 use super::wire::{self, Call, ListOfEntrants, Outcome};
 use crate::engine::Failure;
 use onrush_core::ids::{EventId, UserId};
@@ -26,8 +27,12 @@ const AT_ONCE: u32 = 32;
 const LOOKS: usize = 32;
 /// An event in which nothing can be due is looked at in every so many sweeps.
 const IDLE_SWEEPS: u32 = 10;
-/// Events that are looked at in the same moment.
+/// Events that are looked at in the same moment; of those in trouble as many again.
 const EVENTS_AT_ONCE: usize = 8;
+/// A look that takes longer is trouble: it keeps nobody waiting from then on.
+const SLOW: Duration = Duration::from_millis(200);
+/// Looks at once, however many of them are slow.
+const MOST_AT_ONCE: usize = 64;
 /// Changes within this time are dealt with together.
 const COALESCE: Duration = Duration::from_millis(5);
 /// After trouble with an event the next look waits that long.
@@ -115,10 +120,31 @@ impl Node {
 }
 
 /// When this node looks at which event.
+///
+/// A shard of a cluster that is gone keeps each look at its events until patience ends. They have a
+/// lane of their own, so that deadlines on the other shards are met meanwhile.
 #[derive(Debug, Default)]
 struct Plan {
     due: BTreeSet<(Instant, EventId)>,
     events: HashMap<EventId, Planned>,
+    running: Running,
+}
+
+/// Looks that have begun and not ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Running {
+    calm: usize,
+    troubled: usize,
+}
+
+impl Running {
+    fn lane(&mut self, is_troubled: bool) -> &mut usize {
+        if is_troubled { &mut self.troubled } else { &mut self.calm }
+    }
+
+    fn has_room(mut self, is_troubled: bool) -> bool {
+        self.calm + self.troubled < MOST_AT_ONCE && *self.lane(is_troubled) < EVENTS_AT_ONCE
+    }
 }
 
 #[derive(Debug, Default)]
@@ -128,6 +154,43 @@ struct Planned {
     running: bool,
     /// Sweeps to pass over, because nothing can be due.
     idle: u32,
+    /// Whether the last look failed, or the one that runs takes long.
+    is_troubled: bool,
+}
+
+impl Planned {
+    /// When the look that runs becomes a slow one.
+    fn slow_at(&self) -> Option<Instant> {
+        let is_calm = self.running && !self.is_troubled;
+        self.looked_at.filter(|_| is_calm).map(|looked_at| looked_at + SLOW)
+    }
+}
+
+/// What came of a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Looked {
+    /// Something will be due, or may be.
+    Busy,
+    /// Nothing can be due.
+    Idle,
+    /// The event is out of reach.
+    Troubled,
+}
+
+impl Looked {
+    fn of(ticked: &Result<Ticked, Failure>) -> Self {
+        match ticked {
+            Ok(Ticked { next: None, .. }) => Self::Idle,
+            Ok(Ticked { next: Some(_), .. }) | Err(Failure::Refused(_)) => Self::Busy,
+            Err(
+                Failure::Busy { .. }
+                | Failure::DiskLow
+                | Failure::Rebuilding { .. }
+                | Failure::Unreachable
+                | Failure::Stopped,
+            ) => Self::Troubled,
+        }
+    }
 }
 
 impl Plan {
@@ -170,31 +233,52 @@ impl Plan {
         });
     }
 
-    /// An event that is due and not being looked at.
+    /// An event that is due and not being looked at, if its lane has room.
     fn take_due(&mut self, now: Instant) -> Option<EventId> {
-        let found = self
-            .due
-            .iter()
-            .take_while(|(at, _)| *at <= now)
-            .find(|(_, event)| self.events.get(event).is_some_and(|planned| !planned.running));
-        let found = found.cloned()?;
+        let found = self.due.iter().take_while(|(at, _)| *at <= now);
+        let found = found.clone().find(|(_, event)| self.can_begin(event)).cloned()?;
         self.due.remove(&found);
         let planned = self.events.get_mut(&found.1).expect("what is due is planned");
-        *planned = Planned { at: None, looked_at: Some(now), running: true, idle: 0 };
+        let is_troubled = planned.is_troubled;
+        *planned = Planned { at: None, looked_at: Some(now), running: true, idle: 0, is_troubled };
+        *self.running.lane(is_troubled) += 1;
         Some(found.1)
     }
 
-    fn done(&mut self, event: &EventId, is_idle: bool) {
-        if let Some(planned) = self.events.get_mut(event) {
-            planned.running = false;
-            planned.idle = if is_idle { IDLE_SWEEPS } else { 0 };
+    fn can_begin(&self, event: &EventId) -> bool {
+        let planned = self.events.get(event);
+        planned.is_some_and(|found| !found.running && self.running.has_room(found.is_troubled))
+    }
+
+    /// Looks that take long by now go to the other lane.
+    fn note_slow(&mut self, now: Instant) {
+        if self.running.calm == 0 {
+            return;
+        }
+        for planned in self.events.values_mut() {
+            if planned.slow_at().is_some_and(|slow_at| slow_at <= now) {
+                planned.is_troubled = true;
+                self.running.calm -= 1;
+                self.running.troubled += 1;
+            }
         }
     }
 
-    /// When something that can be begun is due.
+    fn done(&mut self, event: &EventId, looked: Looked) {
+        if let Some(planned) = self.events.get_mut(event) {
+            *self.running.lane(planned.is_troubled) -= 1;
+            planned.running = false;
+            planned.idle = if looked == Looked::Idle { IDLE_SWEEPS } else { 0 };
+            planned.is_troubled = looked == Looked::Troubled;
+        }
+    }
+
+    /// When something that can be begun is due, or makes room for it.
     fn next(&self) -> Option<Instant> {
-        let ready = |event: &EventId| self.events.get(event).is_some_and(|found| !found.running);
-        self.due.iter().find(|(_, event)| ready(event)).map(|(at, _)| *at)
+        let due = self.due.iter().find(|(_, event)| self.can_begin(event)).map(|(at, _)| *at);
+        let is_full = self.running.calm >= EVENTS_AT_ONCE && !self.due.is_empty();
+        let room = is_full.then(|| self.events.values().filter_map(Planned::slow_at).min());
+        due.into_iter().chain(room.flatten()).min()
     }
 }
 
@@ -203,46 +287,70 @@ pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
     let mut plan = Plan::default();
     let mut looks: JoinSet<Result<Ticked, Failure>> = JoinSet::new();
     let mut running: HashMap<tokio::task::Id, EventId> = HashMap::new();
+    // Asked for beside the looks: the list's shard may be the one that does not answer.
+    let mut lists = JoinSet::new();
+    let mut unlisted = HashSet::new();
     let mut next_sweep = Instant::now();
     loop {
         let now = Instant::now();
         if now >= next_sweep {
             next_sweep = now + sweep;
-            if let Ok(events) = node.known_events().await {
-                plan.sweep(&events, now, sweep);
+            if lists.is_empty() {
+                let node = Arc::clone(&node);
+                lists.spawn(async move { node.known_events().await.ok() });
             }
         }
+        plan.note_slow(now);
         for event in node.wakes().take() {
             plan.look_soon(&event, now);
         }
-        while looks.len() < EVENTS_AT_ONCE {
-            let Some(event) = plan.take_due(now) else { break };
+        while let Some(event) = plan.take_due(now) {
             let node = Arc::clone(&node);
-            let looked_at = event.clone();
-            let task = looks.spawn(async move { look(&node, &event).await });
+            let (looked_at, is_unlisted) = (event.clone(), unlisted.contains(&event));
+            let task = looks.spawn(async move { look(&node, &event, is_unlisted).await });
             running.insert(task.id(), looked_at);
         }
-        let full = looks.len() >= EVENTS_AT_ONCE;
-        let next = plan.next().filter(|_| !full).map_or(next_sweep, |next| next.min(next_sweep));
+        let next = plan.next().map_or(next_sweep, |next| next.min(next_sweep));
         tokio::select! {
             () = node.wakes().notify.notified() => {}
             () = sleep_until(next) => {}
+            Some(listed) = lists.join_next() => {
+                let mut events = node.events_here();
+                if let Ok(Some(listed)) = listed {
+                    unlisted = missing_in(&listed, &events);
+                    events = listed.into_iter().chain(unlisted.iter().cloned()).collect();
+                }
+                plan.sweep(&events, Instant::now(), sweep);
+            }
             Some(joined) = looks.join_next_with_id() => {
                 let (task, ticked) = joined.unwrap_or_else(|error| {
                     tracing::error!(%error, "a look at an event has panicked; it is looked at again");
                     (error.id(), Err(Failure::Unreachable))
                 });
                 let event = running.remove(&task).expect("who looks is known");
-                plan.done(&event, matches!(ticked, Ok(Ticked { next: None, .. })));
+                plan.done(&event, Looked::of(&ticked));
                 plan_next(&mut plan, &event, &ticked);
             }
         }
     }
 }
 
-/// Decides what is due in an event, and clears away what is left of an archived one.
-async fn look(node: &Node, event: &EventId) -> Result<Ticked, Failure> {
+/// Which of these events the list lacks.
+fn missing_in(listed: &[EventId], events: &[EventId]) -> HashSet<EventId> {
+    let listed: HashSet<&EventId> = listed.iter().collect();
+    events.iter().filter(|event| !listed.contains(event)).cloned().collect()
+}
+
+/// Decides what is due in an event, and clears away what is left of an archived one. One that is
+/// there and in no list is listed again.
+async fn look(node: &Node, event: &EventId, is_unlisted: bool) -> Result<Ticked, Failure> {
     let ticked = node.tick(event, AT_ONCE).await;
+    if is_unlisted && ticked.is_ok() {
+        tracing::warn!(%event, "Redis' list of events had lost it; it is listed again");
+        if let Err(error) = start::list_event_again(node, event).await {
+            tracing::warn!(%event, %error, "the next look tries to list it again");
+        }
+    }
     if let Err(Failure::Refused(Refusal::EventArchived { archived_at })) = &ticked
         && let Err(failure) = node.clear_away(event).await
     {
@@ -280,7 +388,7 @@ fn plan_next(plan: &mut Plan, event: &EventId, ticked: &Result<Ticked, Failure>)
 
 #[cfg(test)]
 mod tests {
-    use super::{COALESCE, IDLE_SWEEPS, Plan};
+    use super::{COALESCE, EVENTS_AT_ONCE, IDLE_SWEEPS, Looked, MOST_AT_ONCE, Plan, SLOW};
     use onrush_core::ids::EventId;
     use std::time::Duration;
     use tokio::time::Instant;
@@ -300,7 +408,7 @@ mod tests {
         assert_eq!(plan.take_due(now), None, "nothing else is planned");
         plan.look(&event("a"), now);
         assert_eq!(plan.take_due(now), None, "it is being looked at");
-        plan.done(&event("a"), false);
+        plan.done(&event("a"), Looked::Busy);
         assert_eq!(plan.take_due(now), Some(event("a")), "what changed meanwhile is looked at");
     }
 
@@ -309,11 +417,11 @@ mod tests {
         let (now, mut plan) = (Instant::now(), Plan::default());
         plan.look_soon(&event("a"), now);
         assert_eq!(plan.take_due(now), Some(event("a")));
-        plan.done(&event("a"), false);
+        plan.done(&event("a"), Looked::Busy);
         (0..100).for_each(|_| plan.look_soon(&event("a"), now));
         assert_eq!(plan.take_due(now), None);
         assert_eq!(plan.take_due(now + COALESCE), Some(event("a")));
-        plan.done(&event("a"), false);
+        plan.done(&event("a"), Looked::Busy);
         assert_eq!(plan.take_due(now + COALESCE), None);
     }
 
@@ -329,7 +437,7 @@ mod tests {
                 // Event b has nothing that could become due.
                 let index = usize::from(found == event("b"));
                 looked_at[index] += 1;
-                plan.done(&found, index == 1);
+                plan.done(&found, if index == 1 { Looked::Idle } else { Looked::Busy });
             }
             now += sweep / 2;
         }
@@ -339,5 +447,52 @@ mod tests {
         plan.look_soon(&event("b"), now);
         assert_eq!(plan.take_due(now), Some(event("a")));
         assert_eq!(plan.take_due(now), Some(event("b")), "what changes is looked at, idle or not");
+    }
+
+    #[test]
+    fn events_out_of_reach_keep_no_other_waiting() {
+        let (now, mut plan) = (Instant::now(), Plan::default());
+        let away: Vec<_> =
+            (0..EVENTS_AT_ONCE * 2).map(|nth| event(&format!("away-{nth}"))).collect();
+        away.iter().for_each(|event| plan.look(event, now));
+        let begin =
+            |plan: &mut Plan, now| std::iter::from_fn(|| plan.take_due(now)).collect::<Vec<_>>();
+        let first = begin(&mut plan, now);
+        assert_eq!(first.len(), EVENTS_AT_ONCE);
+        plan.look(&event("here"), now + COALESCE);
+        assert_eq!(
+            plan.next(),
+            Some(now + SLOW),
+            "nothing has room before these are known to be slow"
+        );
+        plan.note_slow(now + SLOW);
+        let then = begin(&mut plan, now + SLOW);
+        assert_eq!(then.len(), EVENTS_AT_ONCE, "the slow ones are in nobody's way");
+        // None of them is answered, and they are due again: their lane is all that they take.
+        first.iter().chain(&then).for_each(|event| plan.done(event, Looked::Troubled));
+        away.iter().for_each(|event| plan.look(event, now));
+        let again = begin(&mut plan, now + SLOW * 2);
+        assert!(again.contains(&event("here")), "{again:?}");
+        plan.look(&event("another"), now);
+        assert_eq!(begin(&mut plan, now + SLOW * 2), [event("another")]);
+        // One that answers again is an event like others.
+        plan.done(&again[0], Looked::Busy);
+        assert!(!plan.events[&again[0]].is_troubled);
+    }
+
+    #[test]
+    fn however_many_looks_are_slow_there_is_an_end_to_them() {
+        let (mut now, mut plan) = (Instant::now(), Plan::default());
+        for nth in 0..MOST_AT_ONCE * 2 {
+            plan.look(&event(&format!("away-{nth}")), now);
+        }
+        let mut begun = 0;
+        for _ in 0..MOST_AT_ONCE {
+            begun += std::iter::from_fn(|| plan.take_due(now)).count();
+            now += SLOW;
+            plan.note_slow(now);
+        }
+        assert_eq!(begun, MOST_AT_ONCE);
+        assert_eq!(plan.next(), None);
     }
 }

@@ -1,8 +1,8 @@
 //! From the streams into the archive, and out of it.
 
 use crate::stage::{
-    MemoryArchive, PATIENCE, confirm_command, done, flash_sale, hold, id, open, options,
-    shared_redis, until,
+    MemoryArchive, OF_TOMORROW, PATIENCE, confirm_command, done, flash_sale, hold, id, open,
+    options, rewrite_last, shared_redis, until,
 };
 use onrush_core::change::BookingChange;
 use onrush_core::hold::OnDecline;
@@ -141,6 +141,34 @@ async fn a_feed_that_this_node_does_not_understand_is_not_waited_for() {
     let read = timeout(PATIENCE, feed.next()).await.expect("it says so at once");
     let why = read.expect_err("nothing can be read");
     assert!(why.contains("decision 1 is of another kind"), "{why}");
+}
+
+/// A node of a later version must not wait for one that cannot read what it wrote.
+#[tokio::test]
+async fn a_node_leaves_a_stream_that_it_cannot_read_to_others() {
+    let Some(redis) = need(shared_redis()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 10).await;
+    archive.set_away(true);
+    let before = archive.of_event(&event).len();
+    for booking in ["b1", "b2"] {
+        hold(&engine, &event, "ada", booking).await.expect("units are free");
+    }
+    rewrite_last(&redis, &event, OF_TOMORROW);
+    // Whoever was about to append may have read the stream before; who comes after them has not.
+    let turned_away = archive.turned_away();
+    until("an attempt", || async { (archive.turned_away() > turned_away + 1).then_some(()) }).await;
+    archive.set_away(false);
+    let lease = format!("archive:{event}");
+    let later = archive.other_node();
+    until("the lease", || async {
+        let readable_is_archived = archive.of_event(&event).len() > before;
+        let lease = later.lease(lease.clone(), 60_000);
+        if readable_is_archived { lease.await.expect("an archive") } else { None }
+    })
+    .await;
+    engine.close().await;
 }
 
 /// The ledger goes on once it is told that a payment has ended: what it has passed must not be lost.

@@ -1,10 +1,11 @@
 //! The same on a Redis Cluster.
 
-use crate::stage::{MemoryArchive, confirm_command, flash_sale, free_units, hold, until};
+use crate::stage::{MemoryArchive, confirm_command, flash_sale, free_units, hold, open, until};
+use onrush_core::ids::EventId;
 use onrush_store::Engine;
 use onrush_store::flags::Flag;
 use onrush_store::redis::{Options, RedisEngine};
-use onrush_testkit::{RedisCluster, need};
+use onrush_testkit::{Redis, RedisCluster, RedisOptions, need};
 use std::sync::Arc;
 
 /// Events lie on different nodes of the cluster, each with all of its keys on one.
@@ -48,5 +49,51 @@ async fn events_are_sold_on_a_cluster_also_after_a_node_has_died() {
     cluster.wait_for_failover(&meta).expect("its replica takes over");
     until("the replica", || async { hold(&engine, &events[0], "bob", "b2").await.ok() }).await;
     assert_eq!(free_units(&engine, &events[0]).await, 7);
+    engine.close().await;
+}
+
+/// What lies on the other shards is sold, also if the list of all events is on the one that is gone.
+#[tokio::test]
+async fn a_lost_shard_takes_only_its_own_events_away() {
+    let config = vec!["cluster-require-full-coverage no".to_owned()];
+    let options = RedisOptions { config, ..RedisOptions::default() };
+    let Some(mut cluster) = need(RedisCluster::start_with(&options)) else { return };
+    let archive = Arc::new(MemoryArchive::new());
+    let options =
+        Options { sweep_ms: 50, timeout_ms: 1_000, ..Options::new(cluster.urls(), true, archive) };
+    let engine = RedisEngine::open(options).await.expect("the engine begins");
+    let lost = cluster.primary_of("onrush:events").expect("somebody serves the list");
+    let of = |event: &EventId| cluster.primary_of(&format!("onrush:{{{event}}}:meta"));
+    let mut kept = None;
+    while kept.is_none() {
+        let event = flash_sale(&engine, 10).await;
+        kept = (of(&event).expect("somebody serves it") != lost).then_some(event);
+    }
+    let kept = kept.expect("an event elsewhere");
+    engine.reach().await.expect("all shards answer");
+
+    let replicas: Vec<_> = cluster.replicas_of(lost).expect("the cluster says who they are");
+    assert!(!replicas.is_empty());
+    for gone in replicas.into_iter().chain([lost]) {
+        cluster.nodes_mut()[gone].kill();
+    }
+    until("no list", || async { engine.events().await.is_err().then_some(()) }).await;
+    until("an answer of another shard", || async { engine.reach().await.ok() }).await;
+    until("a hold there", || async { hold(&engine, &kept, "ada", "b1").await.ok() }).await;
+    engine.close().await;
+}
+
+/// Nobody's deadlines may depend on a list that Redis can lose.
+#[tokio::test]
+async fn an_event_that_the_list_has_lost_is_listed_again() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let engine = open(&redis, MemoryArchive::new()).await;
+    let event = flash_sale(&engine, 10).await;
+    redis.command(&["DEL", "onrush:events"]).expect("Redis answers");
+    let listed = || async {
+        let listed = engine.events().await.expect("a list").value;
+        (listed == [event.clone()]).then_some(())
+    };
+    until("a line in the list", listed).await;
     engine.close().await;
 }

@@ -1,8 +1,8 @@
 //! An event that Redis has lost, as a whole or its last decisions, is made again from the archive.
 
 use crate::stage::{
-    MemoryArchive, confirm_command, done, flash_sale, free_units, hold, hold_command, id, open,
-    until,
+    MemoryArchive, OF_TOMORROW, confirm_command, done, flash_sale, free_units, hold, hold_command,
+    id, open, rewrite_last, until,
 };
 use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::hold::HoldStatus;
@@ -223,6 +223,31 @@ async fn what_redis_still_has_is_archived_before_the_event_is_rebuilt() {
     assert_eq!(free_units(&engine, &event).await, 2);
     wait_until_archive_has_all(&redis, &archive, &event).await;
     assert_as_archived(&redis, &archive, &event).await;
+}
+
+/// A node of the version before is no judge of where a stream ends.
+#[tokio::test]
+async fn what_this_node_cannot_read_is_not_given_up() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 5).await;
+    archived(&archive, &engine, &event, 3).await;
+    archive.set_away(true);
+    hold(&engine, &event, "ada", "b1").await.expect("a unit is free");
+    let changes = rewrite_last(&redis, &event, OF_TOMORROW);
+    let meta = format!("onrush:{{{event}}}:meta");
+    redis.command(&["HSET", &meta, "seq", "2"]).expect("Redis answers");
+    let asked = hold(&engine, &event, "bob", "b2").await;
+    assert!(matches!(asked, Err(Failure::Rebuilding { .. })), "{asked:?}");
+    archive.set_away(false);
+    let lease = format!("rebuild:{event}");
+    until("a second attempt", || async { (archive.terms(&lease) > 1).then_some(()) }).await;
+    rewrite_last(&redis, &event, &changes);
+    once_rebuilt(&engine, &event, hold_command("bob", "b2")).await.expect("units are left");
+    let hers = BookingOf { booking: id("b1"), user: None };
+    engine.ask(event.clone(), hers).await.expect("the hold that was answered");
+    assert_eq!(free_units(&engine, &event).await, 3);
 }
 
 #[tokio::test]

@@ -125,3 +125,24 @@ pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
     };
     timeout(PATIENCE, found).await.unwrap_or_else(|_| panic!("{what} never came"))
 }
+
+/// Changes as a later version may write them.
+pub(crate) const OF_TOMORROW: &str = r#"[{"type":"of_tomorrow"}]"#;
+
+/// Has the last decision in the event's stream say other changes; gives those that it said.
+pub(crate) fn rewrite_last(redis: &Redis, event: &EventId, changes: &str) -> String {
+    const REWRITE: &str = "
+        local feed = KEYS[1]
+        local last = redis.call('XREVRANGE', feed, '+', '-', 'COUNT', 1)[1]
+        local id, fields, was = last[1], last[2], nil
+        for at = 1, #fields, 2 do
+            if fields[at] == 'c' then was, fields[at + 1] = fields[at + 1], ARGV[1] end
+        end
+        redis.call('XDEL', feed, id)
+        local before = redis.call('XREVRANGE', feed, '+', '-', 'COUNT', 1)[1]
+        redis.call('XSETID', feed, before and before[1] or '0-0')
+        redis.call('XADD', feed, id, unpack(fields))
+        return was";
+    let feed = format!("onrush:{{{event}}}:feed");
+    redis.command(&["EVAL", REWRITE, "1", &feed, changes]).expect("Redis answers")
+}

@@ -21,6 +21,8 @@ struct State {
     /// Each lease's holder, fencing number and end.
     leases: HashMap<String, (u64, u64, Instant)>,
     away: bool,
+    /// Attempts to append while it was away.
+    turned_away: u64,
     unreadable: bool,
 }
 
@@ -69,6 +71,18 @@ impl MemoryArchive {
     /// Has it hold something that only a later version understands.
     pub(crate) fn set_unreadable(&self) {
         self.state().unreadable = true;
+    }
+
+    /// How often somebody wanted to append while it was away.
+    #[allow(dead_code, reason = "not every test binary needs it")]
+    pub(crate) fn turned_away(&self) -> u64 {
+        self.state().turned_away
+    }
+
+    /// How often a lease was taken by somebody who did not have it.
+    #[allow(dead_code, reason = "not every test binary has leases")]
+    pub(crate) fn terms(&self, lease: &str) -> u64 {
+        self.state().leases.get(lease).map_or(0, |(_, fence, _)| *fence)
     }
 
     /// Has an event's history leave for a file, but for the first decision and the last.
@@ -164,7 +178,10 @@ impl Archive for MemoryArchive {
     fn append(&self, what: ToArchive) -> ArchivePending<()> {
         let (result, newest) = match self.here() {
             Ok(mut state) => (state.append(what), Seq(state.entries.len() as u64)),
-            Err(error) => return ready(Err(error)),
+            Err(error) => {
+                self.state().turned_away += 1;
+                return ready(Err(error));
+            }
         };
         self.shared.newest.send_if_modified(|known| std::mem::replace(known, newest) != newest);
         ready(result)

@@ -124,6 +124,23 @@ impl RedisCluster {
         role.as_deref() == Some("master") && node.command(&["EXISTS", key]).is_ok()
     }
 
+    /// The places of a primary's replicas in [`RedisCluster::nodes`].
+    ///
+    /// # Errors
+    ///
+    /// If it does not answer.
+    pub fn replicas_of(&self, primary: usize) -> Result<Vec<usize>, NotStarted> {
+        let primary = &self.nodes[primary];
+        let id = primary.command(&["CLUSTER", "MYID"]);
+        let id = id.map_err(|error| primary.server.failure(error))?;
+        let is_replica = |node: &Redis| {
+            let told = node.command(&["CLUSTER", "NODES"]).unwrap_or_default();
+            told.lines().any(|line| line.contains("myself,slave") && line.contains(&id))
+        };
+        let found = self.nodes.iter().enumerate().filter(|(_, node)| is_replica(node));
+        Ok(found.map(|(place, _)| place).collect())
+    }
+
     /// Kills the primary of the key's slot with SIGKILL; returns its place in [`RedisCluster::nodes`].
     ///
     /// # Errors

@@ -70,7 +70,7 @@ async fn ready(groups: &Groups) -> Result<&'static str, Problem> {
         let why = "there is no certificate yet, so nobody is greeted; the log says why";
         return Err(Problem::new(Code::Stopped, why));
     }
-    groups.sale.engine.events().await?;
+    groups.sale.engine.reach().await?;
     Ok("ready\n")
 }
 
