@@ -74,13 +74,11 @@ impl MemoryArchive {
     }
 
     /// How often somebody wanted to append while it was away.
-    #[allow(dead_code, reason = "not every test binary needs it")]
     pub(crate) fn turned_away(&self) -> u64 {
         self.state().turned_away
     }
 
     /// How often a lease was taken by somebody who did not have it.
-    #[allow(dead_code, reason = "not every test binary has leases")]
     pub(crate) fn terms(&self, lease: &str) -> u64 {
         self.state().leases.get(lease).map_or(0, |(_, fence, _)| *fence)
     }
