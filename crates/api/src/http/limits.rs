@@ -87,6 +87,14 @@ impl Limits {
         })
     }
 
+    /// Lets an address read what takes work and needs no token.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn read(&self, address: IpAddr) -> Result<(), Problem> {
+        self.take_of_address(self.address_reads.as_ref(), address)
+    }
+
     /// Lets an address ask for a place in a queue.
     ///
     /// # Errors

@@ -114,6 +114,12 @@ async fn writes_of_one_address_are_limited_and_those_of_a_shops_own_servers_are_
     let (sent, limited) = until_limited(&look, 400).await;
     assert!(sent >= 20, "{sent}");
     check_told(&limited, "address_reads", 20);
+    // Prices are worked out for anybody, without a token.
+    let price = shop.ask("POST", "/events/e/quote").json(&json!({"pools": {"ga": 1}}));
+    let price = price.header("X-Forwarded-For", "203.0.113.11");
+    let (sent, limited) = until_limited(&price, 400).await;
+    assert!(sent >= 20, "{sent}");
+    check_told(&limited, "address_reads", 20);
 }
 
 #[tokio::test]

@@ -7,15 +7,17 @@ use crate::http::events::shapes::money::TaxOf;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::WishBody;
-use crate::http::state::{Sale, Units};
+use crate::http::state::{Callers, Sale, Units};
 use crate::json::ids::{CurrencyText, EventIdText, TimeMs};
+use axum::Extension;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use onrush_core::Time;
 use onrush_core::costs::When;
 use onrush_core::ids::EventId;
 use onrush_core::types::{Part, parts};
+use onrush_serve::connection::Connection;
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -54,9 +56,13 @@ pub struct Quote<'a> {
 pub async fn quote(
     State(sale): State<Arc<Sale>>,
     State(units): State<Arc<Units>>,
+    State(callers): State<Arc<Callers>>,
+    Extension(connection): Extension<Connection>,
+    headers: HeaderMap,
     Ids(event): Ids<EventId>,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
+    callers.limits.read(callers.address_of(&connection, &headers))?;
     let wish = body.parse::<WishBody<'_>>()?;
     if wish.leaves_seats_to_us() {
         let why = "best: name seats; what the best ones cost is told with the booking";
