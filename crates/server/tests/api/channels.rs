@@ -238,6 +238,26 @@ async fn a_released_channel_is_over_and_its_stock_elsewhere() {
     assert_eq!(refused(&shop, "PUT", path, &release).await, (409, "CHANNEL_RELEASED".into()));
 }
 
+/// Last year's presale has the code still, and is over.
+#[tokio::test]
+async fn a_code_of_several_channels_opens_all_of_them() {
+    let shop = Shop::start().await;
+    sale_with_fans(&shop).await;
+    let release = json!({"by": "ann", "why": "the first presale is over"});
+    shop.organise("POST", "/events/e/channels/fans/release", &release).await;
+    let second = json!({"codes": [CODE], "by": "ann", "why": "the second presale"});
+    shop.organise("PUT", "/events/e/channels/second", &second).await;
+    let units = json!({"pools": {"ga": 10}, "to": "second", "by": "ann", "why": "presale"});
+    shop.organise("POST", "/events/e/allot", &units).await;
+    let guest = shop.guest().await;
+    let wish = json!({"pools": {"ga": 2}, "codes": [CODE]});
+    guest.hold("e", "k", &wish).await.expect(201);
+    let mine = guest.ask("POST", "/events/e/channels").json(&json!({"codes": [CODE]}));
+    let mine = mine.send().await.expect(200).json();
+    assert_eq!(mine["channels"].as_array().map(Vec::len), Some(1), "{mine}");
+    assert_eq!(mine["channels"][0]["channel"], "second");
+}
+
 #[tokio::test]
 async fn what_cannot_be_is_refused_and_changes_nothing() {
     let shop = Shop::start().await;

@@ -76,13 +76,13 @@ impl Shopper {
             // Taken before the code is looked at: tries side by side cannot be more than allowed.
             self.callers.limits.try_code(self.address)?;
             let digests = sale.codes.kept_ever(event, code);
-            let opened = digests.and_then(|digests| opened_by(&known, digests));
-            let opened = opened.ok_or_else(|| {
+            let opened = digests.map(|digests| opened_by(&known, digests)).unwrap_or_default();
+            if opened.is_empty() {
                 let why = "no channel of this event has such a code; check how it is written";
-                Problem::new(Code::ChannelCodeNotFound, why).about("codes")
-            })?;
+                return Err(Problem::new(Code::ChannelCodeNotFound, why).about("codes"));
+            }
             self.callers.limits.right_code(self.address);
-            channels.push(opened.spec.channel.clone());
+            channels.extend(opened);
         }
         let has = |granted: &&ChannelId| known.iter().any(|view| view.spec.channel == **granted);
         channels.extend(self.granted.iter().filter(has).cloned());
@@ -97,6 +97,8 @@ impl Shopper {
     }
 }
 
-fn opened_by(known: &[ChannelView], digests: [Digest; 2]) -> Option<&ChannelView> {
-    known.iter().find(|view| digests.iter().any(|digest| view.spec.codes.contains(digest)))
+/// All channels that have the code: one of them may have been released long ago.
+fn opened_by(known: &[ChannelView], digests: [Digest; 2]) -> Vec<ChannelId> {
+    let has = |view: &&ChannelView| digests.iter().any(|digest| view.spec.codes.contains(digest));
+    known.iter().filter(has).map(|view| view.spec.channel.clone()).collect()
 }

@@ -3,6 +3,7 @@
 use crate::history::ChannelChange;
 use crate::http::body::{JsonBody, JsonBytes, json};
 use crate::http::caller::{Ids, Operator, OptionalKey};
+use crate::http::events::read::show_done;
 use crate::http::once::Scope;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
@@ -207,26 +208,33 @@ pub async fn set_channel(
     let wrong = |why: String, field| Problem::new(Code::InvalidBody, why).about(field);
     let quota = quota.map(|quota| u32::try_from(quota.0)).transpose();
     let quota = quota.map_err(|_| wrong("quota: use 0 to 1000000000 units".into(), "quota"))?;
-    let codes = match codes {
-        Some(codes) => {
-            let kept = codes.iter().map(|code| sale.codes.kept(&event, code));
-            kept.collect::<Option<Vec<_>>>()
-        }
-        None => Some(codes_of(&sale, &event, &channel).await?),
-    };
-    let codes = codes.ok_or_else(|| {
-        wrong("codes: use 6 to 100 characters each, blanks around them not counted".into(), "codes")
-    })?;
+    let codes = codes.map(|codes| {
+        let kept = codes.iter().map(|code| sale.codes.kept(&event, code));
+        kept.collect::<Option<Vec<_>>>().ok_or_else(|| {
+            let why = "codes: use 6 to 100 characters each, blanks around them not counted";
+            wrong(why.into(), "codes")
+        })
+    });
+    let codes = codes.transpose()?;
     let release = match release {
         Some(NewRelease { at, into }) => {
             Some(PlannedRelease { at: Time(at.0), into: into_id(into)? })
         }
         None => None,
     };
-    let spec = ChannelSpec { channel: channel.clone(), quota, codes, queued, release };
-    let command = Command::SetChannel { spec, reason: operator.because(why) };
-    sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
-    body_of(&sale, &event, &channel).await
+    let reason = operator.because(why);
+    let set = async {
+        let codes = match codes {
+            Some(codes) => codes,
+            None => codes_of(&sale, &event, &channel).await?,
+        };
+        let spec = ChannelSpec { channel: channel.clone(), quota, codes, queued, release };
+        let command = Command::SetChannel { spec, reason };
+        sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
+        body_of(&sale, &event, &channel).await
+    };
+    // Whoever leaves the codes as they are must not write back one that was withdrawn meanwhile.
+    sale.turns.take("channels", set).await
 }
 
 async fn codes_of(
@@ -286,7 +294,7 @@ pub async fn allot(
     let command = Command::Allot { lines, from, to, reason: operator.because(why) };
     let work = async move {
         sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
-        Ok(json(StatusCode::OK, &bodies(&sale, &event).await?))
+        show_done(|| async { Ok(json(StatusCode::OK, &bodies(&sale, &event).await?)) }).await
     };
     once.run_if_keyed(scope, &key, asked.as_bytes(), work).await
 }

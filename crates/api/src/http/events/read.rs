@@ -4,7 +4,7 @@ use super::shapes::{EventBody, Events};
 use crate::http::body::json;
 use crate::http::caller::{Ids, Strict};
 use crate::http::openapi::{EventProblems, OpenProblems};
-use crate::http::problem::Problem;
+use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
 use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
@@ -14,8 +14,19 @@ use axum::response::Response;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Refusal, Time};
 use serde::Deserialize;
+use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 use utoipa::IntoParams;
+
+/// Pauses before what was done is shown, while the engine is busy.
+const PAUSES: [Duration; 5] = [
+    Duration::from_millis(20),
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+];
 
 /// Which page.
 #[derive(Deserialize, IntoParams)]
@@ -97,5 +108,43 @@ pub(in crate::http) async fn run_and_show(
     command: Command,
 ) -> Result<Response, Problem> {
     sale.run::<()>(event, command).await?;
-    event_answer(sale, StatusCode::OK, event).await
+    show_done(|| event_answer(sale, StatusCode::OK, event)).await
+}
+
+/// Shows what a command has done, also if the engine is busy just then: whoever heard of that would
+/// ask for the same again, and units would move twice.
+pub(in crate::http) async fn show_done<F>(show: impl Fn() -> F) -> Result<Response, Problem>
+where
+    F: Future<Output = Result<Response, Problem>>,
+{
+    for pause in PAUSES {
+        match show().await {
+            Err(problem) if problem.code() == Code::Busy.facts().0 => {
+                tokio::time::sleep(pause).await
+            }
+            shown => return shown,
+        }
+    }
+    show().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_done_is_shown_once_the_engine_has_time() {
+        let asked = Cell::new(0);
+        let shown = show_done(|| {
+            asked.set(asked.get() + 1);
+            let busy = Problem::new(Code::Busy, "too much is asked at once");
+            let answer = if asked.get() < 3 { Err(busy) } else { Ok(Response::default()) };
+            std::future::ready(answer)
+        });
+        let shown = shown.await.map(|answer| answer.status());
+        assert_eq!((shown.ok(), asked.get()), (Some(StatusCode::OK), 3));
+        let other = || std::future::ready(Err(Problem::new(Code::Internal, "broken")));
+        assert!(show_done(other).await.is_err(), "nothing else is waited for");
+    }
 }
