@@ -175,3 +175,47 @@ test("draw is closed before its public value is asked for", async () => {
   expect((await server.ask("GET", "/events/lot/draw")).body.public_value).toBe("7 12 19 23 31 44");
   await close();
 });
+
+test("draw whose prequeue somebody else closed has its public value asked for all the same", async () => {
+  await openEvent(server, "lot-elsewhere", {
+    settings: { room: { order: "draw" } },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }],
+    phase: "scheduled",
+  });
+  await server.organise("POST", "/events/lot-elsewhere/prequeue");
+  await server.ask("POST", "/events/lot-elsewhere/queue", { token: await server.visitor() });
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/lot-elsewhere");
+  await page.getByRole("button", { name: "Close prequeue" }).waitFor();
+  await server.organise("POST", "/events/lot-elsewhere/prequeue/close");
+  await page.getByRole("button", { name: "Open the sale" }).click();
+  await page.getByLabel("Public value").fill("7 12 19");
+  await page.getByRole("dialog").getByRole("button", { name: "Open the sale" }).click();
+  await page.getByText("Open", { exact: true }).waitFor();
+  expect((await server.ask("GET", "/events/lot-elsewhere/draw")).body.public_value).toBe("7 12 19");
+  await close();
+});
+
+test("dialog stays until what was begun has an answer", async () => {
+  await openEvent(server, "slow", { pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }] });
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/slow");
+  let answer = () => {};
+  const held = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/admin/events/slow/pause", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Pause", exact: true }).click();
+  await expect.poll(() => dialog.getByRole("button", { name: "Cancel" }).isDisabled()).toBe(true);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  // Somebody else was faster: the answer is a refusal.
+  await server.organise("POST", "/events/slow/pause");
+  answer();
+  await dialog.getByText("paused").first().waitFor();
+  expect(await dialog.getByRole("button", { name: "Cancel" }).isDisabled()).toBe(false);
+  await close();
+});

@@ -113,6 +113,35 @@ test("code typed while the answer before is under way stays in its field", async
   await close();
 });
 
+test("hand scanner that does not wait for an answer loses no ticket", async () => {
+  const codes: string[] = [];
+  for (const pools of [{ ga: 1 }, { ga: 1 }]) {
+    codes.push(await ticketCode(server, await sell(server, "door", { pools })));
+  }
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+  let answer = () => {};
+  const held = new Promise<void>((resolve) => (answer = resolve));
+  const asked: string[] = [];
+  await page.route("**/api/v1/check-in", async (route) => {
+    asked.push(route.request().postDataJSON().code);
+    await held;
+    await route.continue();
+  });
+  const field = page.getByLabel("Ticket code");
+  // The second of them is scanned twice while nobody answers.
+  for (const code of [codes[0]!, codes[1]!, codes[1]!]) {
+    await field.fill(code);
+    await field.press("Enter");
+    expect(await field.inputValue()).toBe("");
+  }
+  answer();
+  await page.getByRole("heading", { name: "Last scans" }).waitFor();
+  await page.getByRole("heading", { name: "Welcome" }).waitFor();
+  expect(asked).toEqual(codes);
+  await close();
+});
+
 test("lost answer is not known; asked again, it is this device's own admission", async () => {
   const code = await ticketCode(server, await sell(server, "door", { pools: { ga: 1 } }));
   const { page, close } = await visit(browser);
@@ -125,8 +154,9 @@ test("lost answer is not known; asked again, it is this device's own admission",
   await type(page, code);
   await page.getByRole("heading", { name: "Not known" }).waitFor();
   await page.unroute("**/api/v1/check-in");
-  await page.getByRole("button", { name: "Ask again" }).click();
+  await page.getByRole("button", { name: "Ask again" }).dblclick();
   await page.getByRole("heading", { name: "Welcome" }).waitFor();
+  expect(await page.getByText("Used already").count()).toBe(0);
   await page.getByText("by this device, whose first answer got lost").waitFor();
   await close();
 });

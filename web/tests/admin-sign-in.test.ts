@@ -53,6 +53,9 @@ test("session that ends while somebody types loses nothing", async () => {
   await page.getByRole("button", { name: "Create event" }).click();
   await page.getByText("Your session has ended").waitFor();
   expect(await violations(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  await page.getByText("Your session has ended").waitFor();
   await page.getByLabel("Key", { exact: true }).fill("an-admin-key-for-tests");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL(`${server.url}/admin/events/typed/edit`);
