@@ -159,7 +159,7 @@ async fn a_cancellation_just_before_the_event_was_archived_is_refunded_after_it(
     let engine = shop.server.engine();
     engine.execute("e".parse().unwrap(), Command::Archive { reason }).await.unwrap();
     till.down(false);
-    let record = shop.until_step(&cancelled, Step::Failed).await;
+    let record = shop.until_tried_to(&cancelled, Step::Failed).await;
     assert_eq!(record.refunds[0].status, RefundStatus::Done);
     assert_eq!(record.present().unwrap().stage, Stage::Refunded);
     // The gateway says again what it said before: the other booking stays as it is.

@@ -55,6 +55,25 @@ impl Shop {
         self.until_record(booking, |record| record.saga.step == step).await
     }
 
+    /// The same for a saga that may have asked in vain: the clock goes to each of its next tries,
+    /// and no further, because time that goes on by itself would end holds on a busy machine.
+    pub(crate) async fn until_tried(
+        &self,
+        booking: &str,
+        fits: impl Fn(&SagaRecord) -> bool,
+    ) -> SagaRecord {
+        let fits_now = |record: &SagaRecord| {
+            let next_at = record.saga.next_at.filter(|_| record.saga.tries > 0);
+            self.clock.set(next_at.unwrap_or_default().max(self.clock.now()));
+            fits(record)
+        };
+        self.until_record(booking, fits_now).await
+    }
+
+    pub(crate) async fn until_tried_to(&self, booking: &str, step: Step) -> SagaRecord {
+        self.until_tried(booking, |record| record.saga.step == step).await
+    }
+
     async fn free(&self) -> i64 {
         let answer = self.ask("GET", "/events/e/availability").send().await;
         answer.expect(200).json()["pools"][0]["free"].as_i64().unwrap()
