@@ -40,9 +40,17 @@ impl Lock {
         }
     }
 
+    /// Locks an open file until this is dropped, also if the process is just starting another one.
+    ///
+    /// # Errors
+    /// [`TryLockError::WouldBlock`] if another process has it.
+    pub fn on(file: File) -> Result<Self, TryLockError> {
+        file.try_lock().map(|()| Self(file))
+    }
+
     fn of(path: &Path, file: File) -> Result<Self, FileError> {
-        match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
+        match Self::on(file) {
+            Ok(lock) => Ok(lock),
             Err(TryLockError::WouldBlock) => Err(FileError::Locked { path: path.to_owned() }),
             Err(TryLockError::Error(error)) => Err(FileError::io(path)(error)),
         }

@@ -7,6 +7,7 @@ use flate2::write::GzEncoder;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::settings::Digest;
+use onrush_sqlite::Lock;
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -21,6 +22,8 @@ pub struct Draft {
     hash: Sha256,
     decisions: u64,
     place: Place,
+    // Let go last: what `out` has buffered is written before.
+    lock: Lock,
 }
 
 /// Where a file is to be, and what of.
@@ -76,7 +79,7 @@ impl Draft {
         let is_new = |dir: &&Path| *dir != Path::new("") && !dir.exists();
         let new_dirs = dir.ancestors().take_while(is_new).count();
         onrush_sqlite::make_dir(dir).map_err(io)?;
-        let file = locked(&draft_of(target))?;
+        let (file, lock) = locked(&draft_of(target))?;
         // Looked at under the lock: until then another run may have given a file this name.
         if target.exists() {
             let own = FileReader::open(target).and_then(|file| file.check_header(origin, event));
@@ -88,7 +91,7 @@ impl Draft {
         let header = Header { onrush_archive: FORMAT, journal, event: event.clone(), archived_at };
         let header = serde_json::to_string(&header).map_err(|error| error.to_string())?;
         let place = Place { target, origin, event, new_dirs };
-        let mut draft = Self { out, hash: Sha256::new(), decisions: 0, place };
+        let mut draft = Self { out, hash: Sha256::new(), decisions: 0, place, lock };
         draft.write(&format!("{header}\n"))?;
         Ok(draft)
     }
@@ -116,20 +119,20 @@ impl Draft {
     /// # Errors
     /// What the system says.
     pub fn end(self) -> Result<Drafted, String> {
-        let Self { mut out, hash, decisions, place } = self;
+        let Self { mut out, hash, decisions, place, lock } = self;
         let sha256 = Digest(hash.finalize().into());
         let trailer = Trailer { end: End { decisions, sha256 } };
         let trailer = serde_json::to_string(&trailer).map_err(|error| error.to_string())?;
-        let mut end = || -> io::Result<File> {
+        let mut end = || -> io::Result<()> {
             out.write_all(format!("{trailer}\n").as_bytes())?;
             out.try_finish()?;
             out.get_mut().flush()?;
-            out.get_ref().get_ref().try_clone()
+            out.get_ref().get_ref().sync_all()
         };
-        let synced = end().and_then(|file| file.sync_all().map(|()| file));
-        let locked =
-            synced.map_err(|error| format!("{}: {error}", draft_of(&place.target).display()))?;
-        Ok(Drafted { decisions, sha256, place, _locked: locked })
+        let ended = end();
+        drop(out);
+        ended.map_err(|error| format!("{}: {error}", draft_of(&place.target).display()))?;
+        Ok(Drafted { decisions, sha256, place, _lock: lock })
     }
 }
 
@@ -138,8 +141,7 @@ pub struct Drafted {
     decisions: u64,
     sha256: Digest,
     place: Place,
-    // The lock is the file's as long as it is open.
-    _locked: File,
+    _lock: Lock,
 }
 
 impl Drafted {
@@ -182,7 +184,7 @@ impl ReadBack {
         if self.file.next_line()?.is_some() {
             return Err("read back, it has more than was written".into());
         }
-        let Drafted { decisions, sha256, place, _locked } = self.drafted;
+        let Drafted { decisions, sha256, place, _lock } = self.drafted;
         let kept = Kept { decisions, first, last, sha256 };
         let is_there = place.has(&kept)?;
         let Place { target, new_dirs, .. } = place;
@@ -207,13 +209,13 @@ impl ReadBack {
 
 /// An empty file for its owner alone, which no other run writes to meanwhile. What was left of an
 /// attempt that was broken off is taken over.
-fn locked(draft: &Path) -> Result<File, String> {
+fn locked(draft: &Path) -> Result<(File, Lock), String> {
     let sentence = |why: &dyn std::fmt::Display| format!("{}: {why}", draft.display());
     let io = |error: io::Error| sentence(&error);
     let mut options = File::options();
     let options = options.write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(draft).map_err(io)?;
-    file.try_lock().map_err(|error| match error {
+    let lock = Lock::on(file.try_clone().map_err(io)?).map_err(|error| match error {
         TryLockError::WouldBlock => {
             sentence(&"another run is writing it; let that end, then try again")
         }
@@ -226,7 +228,7 @@ fn locked(draft: &Path) -> Result<File, String> {
     }
     file.set_permissions(Permissions::from_mode(0o600)).map_err(io)?;
     file.set_len(0).map_err(io)?;
-    Ok(file)
+    Ok((file, lock))
 }
 
 /// The file as long as it was not read back.
@@ -275,8 +277,11 @@ mod tests {
         stalled.decision(LINES[0]).expect("written");
         let refused = written(&target, &LINES).expect_err("it is being written");
         assert!(refused.contains("another run is writing it"), "{refused}");
+        // A process that is just being started has all files of this one, for a moment.
+        let inherited = stalled.out.get_ref().get_ref().try_clone().expect("another handle");
         drop(stalled);
         let kept = written(&target, &LINES).expect("the other run has ended");
+        drop(inherited);
         is_whole(&target, &kept);
         assert_eq!(fs::read_dir(target.parent().expect("a directory")).expect("it").count(), 1);
     }

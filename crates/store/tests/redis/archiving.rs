@@ -2,7 +2,7 @@
 
 use crate::stage::{
     MemoryArchive, OF_TOMORROW, PATIENCE, confirm_command, done, flash_sale, hold, id, open,
-    options, rewrite_last, shared_redis, until,
+    options, rewrite_last, until,
 };
 use onrush_core::change::BookingChange;
 use onrush_core::hold::OnDecline;
@@ -12,7 +12,7 @@ use onrush_core::types::AskedTypes;
 use onrush_core::{Change, Command, Refusal};
 use onrush_store::redis::{Archive, Options, RedisEngine};
 use onrush_store::{Engine, Failure, FeedEntry, Seq};
-use onrush_testkit::need;
+use onrush_testkit::{Redis, need};
 use std::sync::Arc;
 use tokio::time::timeout;
 
@@ -41,7 +41,7 @@ async fn read_feed(engine: &RedisEngine, confirmations: usize) -> Vec<Arc<FeedEn
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_feed_has_each_events_decisions_in_order_and_none_twice() {
     const BOOKINGS: usize = 40;
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     // Two nodes run the same events at the same time.
     let nodes =
@@ -75,7 +75,7 @@ async fn the_feed_has_each_events_decisions_in_order_and_none_twice() {
 
 #[tokio::test]
 async fn a_confirmation_is_archived_before_it_is_answered() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let engine = open(&redis, archive.other_node()).await;
     let event = flash_sale(&engine, 10).await;
@@ -92,7 +92,7 @@ async fn a_confirmation_is_archived_before_it_is_answered() {
 
 #[tokio::test]
 async fn a_confirmation_that_cannot_be_archived_is_not_answered() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let usual = options(&redis, archive.other_node());
     let engine = RedisEngine::open(Options { archive_timeout_ms: 300, ..usual }).await;
@@ -110,7 +110,7 @@ async fn a_confirmation_that_cannot_be_archived_is_not_answered() {
 /// What a failover of the archive loses is in the stream yet: it must not cost a confirmation.
 #[tokio::test]
 async fn an_archive_that_lost_its_end_is_given_it_again() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let engine = open(&redis, archive.other_node()).await;
     let event = flash_sale(&engine, 10).await;
@@ -133,7 +133,7 @@ async fn an_archive_that_lost_its_end_is_given_it_again() {
 /// Whoever follows the feed has a turn that a node of a later version could use.
 #[tokio::test]
 async fn a_feed_that_this_node_does_not_understand_is_not_waited_for() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let engine = open(&redis, archive.other_node()).await;
     archive.set_unreadable();
@@ -146,7 +146,7 @@ async fn a_feed_that_this_node_does_not_understand_is_not_waited_for() {
 /// A node of a later version must not wait for one that cannot read what it wrote.
 #[tokio::test]
 async fn a_node_leaves_a_stream_that_it_cannot_read_to_others() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let engine = open(&redis, archive.other_node()).await;
     let event = flash_sale(&engine, 10).await;
@@ -174,7 +174,7 @@ async fn a_node_leaves_a_stream_that_it_cannot_read_to_others() {
 /// The ledger goes on once it is told that a payment has ended: what it has passed must not be lost.
 #[tokio::test]
 async fn the_end_of_a_payment_is_archived_before_it_is_answered() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let usual = options(&redis, archive.other_node());
     let engine = RedisEngine::open(Options { archive_timeout_ms: 300, ..usual }).await;
@@ -223,7 +223,7 @@ async fn the_end_of_a_payment_is_archived_before_it_is_answered() {
 #[tokio::test]
 async fn another_node_archives_once_the_lease_has_ended() {
     const LEASE_MS: u32 = 700;
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let engine = open(&redis, archive.other_node()).await;
     let event = flash_sale(&engine, 10).await;
@@ -248,7 +248,7 @@ async fn another_node_archives_once_the_lease_has_ended() {
 /// the event since.
 #[tokio::test]
 async fn decisions_of_a_node_that_died_are_archived_by_another() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let lost = MemoryArchive::new();
     let mut dying = open(&redis, archive.other_node()).await;

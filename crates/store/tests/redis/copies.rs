@@ -288,10 +288,13 @@ async fn copy_of_decisions_that_redis_lost_is_made_anew() {
         answer.is_ok_and(|answer| answer.as_of.is_some_and(|as_of| as_of.epoch == 1))
     })
     .await;
+    // All that Redis knows is of the new epoch. A node that had read the lost decision just before
+    // may have archived it since: then it was not lost.
+    let there = position(&present(&ahead, &user(3)).await.expect("they wait"));
     let rebuilt = AsOf { epoch: 1, seq: Seq(0) };
-    assert_eq!(position(&from_copy(&copied, &user(3), rebuilt).await), Some(4));
+    assert_eq!(position(&from_copy(&copied, &user(3), rebuilt).await), there);
     // What was told of the epoch before is behind.
-    assert_eq!(position(&from_copy(&copied, &user(3), lost).await), Some(4));
+    assert_eq!(position(&from_copy(&copied, &user(3), lost).await), there);
 }
 
 #[tokio::test]

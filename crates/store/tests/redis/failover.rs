@@ -2,8 +2,7 @@
 //! the one goes on from what it had, and another has seen what was decided before under them.
 
 use crate::stage::{
-    MemoryArchive, confirm_command, flash_sale, free_units, hold, hold_command, id, options,
-    shared_redis, until,
+    MemoryArchive, confirm_command, flash_sale, free_units, hold, hold_command, id, options, until,
 };
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
@@ -169,7 +168,7 @@ async fn decisions_that_go_on_from_another_history_are_not_archived_behind_the_f
 
 #[tokio::test]
 async fn node_that_has_seen_another_decision_of_the_same_number_has_the_event_rebuilt() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let (one, other, event) = after_a_lost_hold(&redis, &archive).await;
     let asked = hold(&one, &event, "eve", "b5").await;
@@ -185,7 +184,7 @@ async fn node_that_has_seen_another_decision_of_the_same_number_has_the_event_re
 
 #[tokio::test]
 async fn node_whose_last_decision_was_lost_goes_on_from_the_one_that_was_archived_in_its_place() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let (one, _other, event) = after_a_lost_hold(&redis, &archive).await;
     archive.set_away(false);

@@ -2,7 +2,7 @@
 
 use crate::stage::{
     MemoryArchive, done, flash_sale, free_units, hold, id, new_event, options, place, settings,
-    shared_redis, until,
+    until,
 };
 use futures_util::future::join_all;
 use onrush_core::view::PlaceView;
@@ -23,7 +23,7 @@ async fn optimistic(redis: &Redis, archive: MemoryArchive) -> RedisEngine {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_unit_is_sold_twice_by_transactions_that_race() {
     const UNITS: u32 = 40;
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let usual = Options { ticks: false, ..options(&redis, archive.other_node()) };
     let nodes = [
@@ -67,7 +67,7 @@ async fn no_unit_is_sold_twice_by_transactions_that_race() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn places_of_transactions_that_race_have_different_numbers() {
     const JOINS: u32 = 40;
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
     let nodes = [
         optimistic(&redis, archive.other_node()).await,

@@ -1,6 +1,6 @@
 //! What is asked twice is done once, and scripts that a server has forgotten are given to it again.
 
-use crate::stage::{MemoryArchive, flash_sale, hold, hold_command, id, lines, open, shared_redis};
+use crate::stage::{MemoryArchive, flash_sale, hold, hold_command, id, lines, open};
 use onrush_core::Command;
 use onrush_core::hold::HoldState;
 use onrush_core::spec::Reason;
@@ -22,7 +22,7 @@ async fn a_server_that_forgot_its_scripts_is_given_them_again() {
 /// first answer, and nothing changes twice.
 #[tokio::test]
 async fn the_same_request_twice_changes_things_once() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let engine = open(&redis, MemoryArchive::new()).await;
     let event = flash_sale(&engine, 10).await;
     let mut probe = Probe::open(&[redis.url()], false).await.expect("Redis answers");
@@ -57,7 +57,7 @@ async fn the_same_request_twice_changes_things_once() {
 
 #[tokio::test]
 async fn the_same_hold_twice_takes_its_units_once() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let engine = open(&redis, MemoryArchive::new()).await;
     let event = flash_sale(&engine, 10).await;
     let first = hold(&engine, &event, "ada", "b1").await.expect("units are free");

@@ -1,8 +1,7 @@
 //! A sale from its creation to a ticket at the door, with a waiting room.
 
 use crate::stage::{
-    MemoryArchive, confirm_command, done, hold, id, new_event, open, place, settings, shared_redis,
-    until,
+    MemoryArchive, confirm_command, done, hold, id, new_event, open, place, settings, until,
 };
 use onrush_core::hold::HoldState;
 use onrush_core::lines::Lines;
@@ -13,11 +12,11 @@ use onrush_core::types::AskedTypes;
 use onrush_core::view::{HoldView, LeftFrom, PlaceState, PlaceView, SeatStatus};
 use onrush_core::{Command, Phase, Refusal};
 use onrush_store::{Ask, Engine, Failure};
-use onrush_testkit::need;
+use onrush_testkit::{Redis, need};
 
 #[tokio::test]
 async fn visitors_wait_are_admitted_hold_and_are_let_in() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let engine = open(&redis, MemoryArchive::new()).await;
     let event = new_event();
     let room = RoomSettings { capacity: 1, ..RoomSettings::default() };
@@ -74,7 +73,7 @@ async fn visitors_wait_are_admitted_hold_and_are_let_in() {
 
 #[tokio::test]
 async fn seats_are_listed_in_the_order_they_were_added_with_whose_they_are() {
-    let Some(redis) = need(shared_redis()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let engine = open(&redis, MemoryArchive::new()).await;
     let event = new_event();
     let settings = onrush_core::settings::Settings { room: None, ..settings() };
@@ -137,7 +136,7 @@ async fn seats_are_listed_in_the_order_they_were_added_with_whose_they_are() {
 #[tokio::test]
 async fn a_stadium_is_added_at_once() {
     const SEATS: usize = 250_000;
-    let Some(redis) = need(onrush_testkit::Redis::start()) else { return };
+    let Some(redis) = need(Redis::start()) else { return };
     let engine = open(&redis, MemoryArchive::new()).await;
     let event = new_event();
     let settings = onrush_core::settings::Settings { room: None, ..settings() };

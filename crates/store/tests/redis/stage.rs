@@ -15,23 +15,17 @@ use onrush_core::types::AskedTypes;
 use onrush_core::view::HoldView;
 use onrush_store::redis::{Options, RedisEngine};
 use onrush_store::{Ask, Failure};
-use onrush_testkit::{NotStarted, Redis, Shared};
+use onrush_testkit::Redis;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 
-static REDIS: Shared<Redis> = Shared::new();
 static EVENTS: AtomicU32 = AtomicU32::new(0);
 
 /// Longer than anything here takes; a test that waits that long has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The Redis that tests share which do it no harm.
-pub(crate) fn shared_redis() -> Result<Arc<Redis>, NotStarted> {
-    REDIS.get(Redis::start)
-}
 
 pub(crate) fn id<T: FromStr>(text: &str) -> T {
     text.parse().unwrap_or_else(|_| panic!("{text} is an id"))
