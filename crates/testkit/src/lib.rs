@@ -1,5 +1,5 @@
 //! Starts real servers for tests, each in a temporary folder and on a free port, and stops them
-//! again; keeps the texts that must not change by accident.
+//! again; keeps what a test logs, and the texts that must not change by accident.
 //!
 //! ```no_run
 //! # use onrush_testkit::{Redis, need};
@@ -22,6 +22,7 @@ mod golden;
 #[cfg(feature = "interleavings")]
 pub mod interleavings;
 mod kafka;
+mod log;
 mod need;
 mod oidc;
 mod pebble;
@@ -35,6 +36,7 @@ mod shared;
 pub use authority::{Authority, HERE, Issued, Tls};
 pub use golden::golden;
 pub use kafka::{Kafka, KafkaOptions, SaslUser};
+pub use log::Log;
 pub use need::{Missing, NotStarted, need, on_a_mock};
 pub use oidc::{OidcOptions, OidcProvider};
 pub use pebble::{Pebble, PebbleOptions};

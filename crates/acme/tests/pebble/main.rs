@@ -4,13 +4,14 @@ mod stage;
 
 use onrush_acme::Acme;
 use onrush_base::config::{AcmeSettings, Pem, Secret};
-use onrush_testkit::{Authority, Pebble, PebbleOptions, need};
+use onrush_testkit::{Authority, Log, Pebble, PebbleOptions, need};
 use onrush_tls::CHALLENGE_PROTOCOL;
-use stage::{Log, NAME, Roots, Stage, look_again, settings, until, within};
+use stage::{NAME, Roots, Stage, look_again, settings, until, within};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tracing::Level;
 
 #[tokio::test]
 async fn a_certificate_is_fetched_over_the_listener_itself_and_a_restart_asks_nobody() {
@@ -38,7 +39,7 @@ async fn a_certificate_is_fetched_over_the_listener_itself_and_a_restart_asks_no
     assert_eq!(mode(&data.path().join("keys/acme")), 0o700);
 
     pebble.stop();
-    let (log, _guard) = Log::begin();
+    let (log, _guard) = Log::begin(Level::INFO);
     let stage = Stage::start(&settings, data.path(), &pebble);
     assert!(stage.view.is_there(), "what was kept is shown at once");
     let mut connection = stage.connect(&roots, NAME).await.unwrap();
@@ -114,7 +115,7 @@ async fn whatever_keeps_it_away_is_told_once_and_the_one_from_before_stays() {
     let data = tempfile::tempdir().unwrap();
     let settings = settings(&pebble);
     keep(data.path(), &Authority::new("theirs"), &settings.directory, &["old.example"]);
-    let (log, _guard) = Log::begin();
+    let (log, _guard) = Log::begin(Level::INFO);
     pebble.stop();
     let stage = Stage::start(&settings, data.path(), &pebble);
     let not_after_s = stage.view.not_after_s();
@@ -139,7 +140,7 @@ async fn whatever_keeps_it_away_is_told_once_and_the_one_from_before_stays() {
 /// What the log says of settings by which there never is a certificate.
 async fn complaint(pebble: &Pebble, settings: &AcmeSettings, said: &str) -> String {
     let data = tempfile::tempdir().unwrap();
-    let (log, _guard) = Log::begin();
+    let (log, _guard) = Log::begin(Level::INFO);
     let stage = Stage::start(settings, data.path(), pebble);
     until(said, || log.count(said) == 1).await;
     assert!(log.text().contains("until one is issued nobody is greeted"), "{}", log.text());

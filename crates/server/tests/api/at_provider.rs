@@ -1,4 +1,4 @@
-//! A browser that goes to the OpenID provider and comes back, and what is written to the log meanwhile.
+//! A browser that goes to the OpenID provider and comes back.
 
 use crate::client::{Answer, Request};
 use crate::shop::Shop;
@@ -9,9 +9,6 @@ use onrush_base::http_client::{AddressPolicy, HttpClient};
 use onrush_testkit::{Authority, NotStarted, OidcOptions, OidcProvider};
 use onrush_tls::Certificates;
 use std::collections::BTreeMap;
-use std::io;
-use std::sync::{Arc, Mutex};
-use tracing::subscriber::DefaultGuard;
 
 pub(crate) const CLIENT: &str = OidcProvider::CLIENTS[0];
 /// Where people reach the server, as far as the provider knows.
@@ -227,37 +224,4 @@ pub(crate) async fn is_in(person: &Traveller<'_>) -> bool {
         .await
         .status
         == 200
-}
-
-/// Everything that is logged, however little it matters.
-#[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Keeps what this thread logs, which runs all of a test's server but for its engine.
-pub(crate) fn listen() -> (Log, DefaultGuard) {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    (log, tracing::subscriber::set_default(subscriber))
 }

@@ -4,7 +4,7 @@ use crate::at_provider::{CLIENT, PUBLIC_URL, Traveller, is_in, options, settings
 use crate::client::Answer;
 use crate::shop::{ADMIN_KEY, Shop};
 use onrush_base::config::{CertificateSettings, Config, Pem};
-use onrush_testkit::{Authority, NotStarted, OidcOptions, OidcProvider, Tls, need};
+use onrush_testkit::{Authority, Log, NotStarted, OidcOptions, OidcProvider, Tls, need};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -549,7 +549,8 @@ async fn the_page_is_told_the_ways_to_sign_in_and_without_a_provider_there_is_on
 #[tokio::test]
 async fn nothing_that_signs_in_is_logged() {
     let Some(provider) = need(start()) else { return };
-    let (log, _guard) = crate::at_provider::listen();
+    // This thread runs all of the server but for its engine.
+    let (log, _guard) = Log::begin(tracing::Level::TRACE);
     let shop = shop_of(&provider).await;
     let (mut ann, mut other) = (Traveller::new(&shop, &provider), Traveller::new(&shop, &provider));
     let back = ann.there_and_back("ann").await;
