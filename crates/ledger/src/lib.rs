@@ -168,7 +168,7 @@ pub trait Ledger: Send + Sync + 'static {
     /// node that lives. What began 24 hours ago or earlier counts no more, whatever became of it.
     fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun>;
 
-    /// What is known of a request, which does not begin by this; `None` if it would be [`Begun::Fresh`].
+    /// What is known of a request, which does not begin by this; `None` if it would begin.
     fn known(
         &self,
         key: RequestKey,

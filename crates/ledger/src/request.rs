@@ -35,8 +35,10 @@ pub struct StoredAnswer {
 /// What is known of a request when it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// It is new, or a run of the process that is over left it unfinished. It has begun now.
+    /// It is new. It has begun now.
     Fresh,
+    /// A run of the process that is over left it unfinished, and may have done it. It has begun anew.
+    Unfinished,
     /// It is under way.
     InProgress,
     /// It was answered.

@@ -10,7 +10,8 @@ use crate::http::problem::{Code, Problem};
 use crate::http::state::Once;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::response::Parts;
+use axum::http::{Extensions, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use onrush_base::spans;
@@ -18,6 +19,7 @@ use onrush_core::Refusal;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_ledger::LedgerError;
 use onrush_ledger::request::{Begun, RequestKey, StoredAnswer};
+use onrush_serve::ProblemCode;
 use onrush_store::Failure;
 use onrush_store::embedded::Need;
 use sha2::{Digest, Sha256};
@@ -55,7 +57,9 @@ pub struct Scope {
     /// What it is about, where space is running out.
     purpose: Purpose,
     /// Which answers are kept.
-    kept: fn(StatusCode) -> bool,
+    kept: fn(&Parts) -> bool,
+    /// Whether it can be done again where nobody knows whether it was done: what was done is found then.
+    is_repeatable: bool,
 }
 
 impl Scope {
@@ -63,14 +67,15 @@ impl Scope {
     #[must_use]
     pub fn of_booking(what: &str, booking: &BookingId, user: &UserId, purpose: Purpose) -> Self {
         let name = format!("{what} {booking} {user}");
-        Self { name, asker: user.to_string(), purpose, kept: was_done }
+        Self { name, asker: user.to_string(), purpose, kept: was_done, is_repeatable: true }
     }
 
-    /// Units that an organiser moves: what was done is not done again.
+    /// Units that an organiser moves: what was done is not done again, nor what may have been.
     #[must_use]
     pub fn of_units(what: &str, event: &EventId, organiser: &str) -> Self {
         let name = format!("{what} {event} {organiser}");
-        Self { name, asker: organiser.to_owned(), purpose: Purpose::More, kept: was_done }
+        let (asker, purpose) = (organiser.to_owned(), Purpose::More);
+        Self { name, asker, purpose, kept: was_moved, is_repeatable: false }
     }
 
     /// A claim, which gets its first answer again, whatever it was.
@@ -80,7 +85,8 @@ impl Scope {
     /// kept. Other requests have their refusals decided afresh.
     #[must_use]
     pub fn of_claim(name: String, asker: &str) -> Self {
-        Self { name, asker: asker.to_owned(), purpose: Purpose::More, kept: was_refused }
+        let (asker, purpose) = (asker.to_owned(), Purpose::More);
+        Self { name, asker, purpose, kept: was_refused, is_repeatable: true }
     }
 }
 
@@ -101,7 +107,7 @@ impl Once {
     ///
     /// # Errors
     /// `BOOKING_MISMATCH` if the key came with another body, `IN_PROGRESS`, `LEDGER_UNAVAILABLE`,
-    /// `DISK_LOW`.
+    /// `DISK_LOW`. What is not repeatable is answered `OUTCOME_UNKNOWN` if it may have been done.
     pub async fn run<F>(
         self: Arc<Self>,
         scope: Scope,
@@ -112,12 +118,16 @@ impl Once {
     where
         F: Future<Output = Result<Response, Problem>> + Send + 'static,
     {
-        let Scope { name, asker, purpose, kept } = scope;
+        let Scope { name, asker, purpose, kept, is_repeatable } = scope;
         let key = RequestKey { scope: name, key: key.to_owned(), asker };
         let hash = Sha256::digest(body).into();
         let done = tokio::spawn(spans::carried(async move {
-            match self.begin(&key, hash, purpose).await? {
-                Begun::Fresh => {}
+            let answer = match self.begin(&key, hash, purpose).await? {
+                Begun::Unfinished if !is_repeatable => outcome_unknown(),
+                Begun::Fresh | Begun::Unfinished => match answer_of(work).await {
+                    answer if !is_repeatable && is_unknown(&answer) => outcome_unknown(),
+                    answer => answer,
+                },
                 Begun::InProgress => {
                     let why =
                         "the same request is under way; ask again in a moment, with the same key";
@@ -125,8 +135,8 @@ impl Once {
                 }
                 Begun::OtherBody => return Err(Refusal::BookingMismatch.into()),
                 Begun::Answered(answer) => return Ok(again(answer)),
-            }
-            let (answer, stored) = stored(answer_of(work).await, kept).await;
+            };
+            let (answer, stored) = stored(answer, kept).await;
             let finish = || self.ledger.finish(key.clone(), stored.clone());
             if let Err(error) = patiently(finish).await {
                 // What was done stays done, and the caller need not wait for a full disk. Until the
@@ -217,16 +227,13 @@ async fn keep_later(once: Weak<Once>, key: RequestKey, stored: Option<StoredAnsw
 }
 
 /// The answer, and what is kept of it, if anything is.
-async fn stored(
-    answer: Response,
-    kept: fn(StatusCode) -> bool,
-) -> (Response, Option<StoredAnswer>) {
+async fn stored(answer: Response, kept: fn(&Parts) -> bool) -> (Response, Option<StoredAnswer>) {
     let (parts, body) = answer.into_parts();
     // Bodies of ours are in memory already.
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let status = parts.status;
     let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let stored = kept(status).then(|| StoredAnswer {
+    let stored = kept(&parts).then(|| StoredAnswer {
         status: status.as_u16(),
         content_type: content_type.unwrap_or_default().to_owned(),
         body: bytes.to_vec(),
@@ -236,13 +243,35 @@ async fn stored(
 
 /// Whether something was done that the same request must not do again. What the gateway refused has
 /// used an attempt up, and asking again would use up another.
-fn was_done(status: StatusCode) -> bool {
-    status.is_success() || status == StatusCode::BAD_GATEWAY
+fn was_done(answer: &Parts) -> bool {
+    answer.status.is_success() || answer.status == StatusCode::BAD_GATEWAY
+}
+
+/// Whether units were moved, or may have been.
+fn was_moved(answer: &Parts) -> bool {
+    was_done(answer) || code_of(&answer.extensions) == Code::OutcomeUnknown.facts().0
 }
 
 /// Whether the state did not allow it, which another state may.
-fn was_refused(status: StatusCode) -> bool {
-    matches!(status, StatusCode::CONFLICT | StatusCode::PAYMENT_REQUIRED)
+fn was_refused(answer: &Parts) -> bool {
+    matches!(answer.status, StatusCode::CONFLICT | StatusCode::PAYMENT_REQUIRED)
+}
+
+/// The code of the problem that an answer is; empty if it is none.
+fn code_of(extensions: &Extensions) -> &'static str {
+    extensions.get::<ProblemCode>().map_or("", |code| code.0)
+}
+
+/// Whether what was asked may have been done, although it is not said.
+fn is_unknown(answer: &Response) -> bool {
+    let unknown = [Code::EngineUnreachable, Code::Stopped, Code::Internal];
+    unknown.map(|code| code.facts().0).contains(&code_of(answer.extensions()))
+}
+
+fn outcome_unknown() -> Response {
+    let why = "this may have been done, or not; look at what there is now, and ask with another key \
+               if it was not";
+    Problem::new(Code::OutcomeUnknown, why).into_response()
 }
 
 fn again(answer: StoredAnswer) -> Response {
@@ -284,6 +313,23 @@ mod tests {
             let (_, stored) = stored(Problem::new(code, "why").into_response(), was_done).await;
             assert_eq!(stored.is_some(), keep, "{code:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_may_have_moved_units_is_said_to_be_unknown_and_kept() {
+        for (code, unknown) in [
+            (Code::EngineUnreachable, true),
+            (Code::Stopped, true),
+            (Code::Internal, true),
+            (Code::EventRebuilding, false),
+            (Code::Busy, false),
+            (Code::DiskLow, false),
+            (Code::LedgerUnavailable, false),
+        ] {
+            let answer = Problem::new(code, "why").into_response();
+            assert_eq!(is_unknown(&answer), unknown, "{code:?}");
+        }
+        assert!(stored(outcome_unknown(), was_moved).await.1.is_some());
     }
 
     #[tokio::test]

@@ -128,6 +128,8 @@ pub enum Code {
     WebhookMismatch,
     /// The same request is under way.
     InProgress,
+    /// Nobody knows whether the same request was done, and doing it again would do it twice.
+    OutcomeUnknown,
     /// Money of the event is still under way, or a document about it is missing.
     MoneyUnderWay,
     /// The ledger cannot be read or written.
@@ -148,7 +150,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 66] = [
+    pub const ALL: [Self; 67] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -207,6 +209,7 @@ impl Code {
         Self::WebhookNotGenuine,
         Self::WebhookMismatch,
         Self::InProgress,
+        Self::OutcomeUnknown,
         Self::MoneyUnderWay,
         Self::LedgerUnavailable,
         Self::SagaNotFound,
@@ -281,6 +284,7 @@ impl Code {
             Self::WebhookNotGenuine => ("WEBHOOK_NOT_GENUINE", StatusCode::BAD_REQUEST),
             Self::WebhookMismatch => ("WEBHOOK_MISMATCH", StatusCode::CONFLICT),
             Self::InProgress => ("IN_PROGRESS", StatusCode::CONFLICT),
+            Self::OutcomeUnknown => ("OUTCOME_UNKNOWN", StatusCode::CONFLICT),
             Self::MoneyUnderWay => ("MONEY_UNDER_WAY", StatusCode::CONFLICT),
             Self::LedgerUnavailable => ("LEDGER_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
             Self::SagaNotFound => ("SAGA_NOT_FOUND", StatusCode::NOT_FOUND),
@@ -356,6 +360,7 @@ impl Code {
             | Self::GatewayNotFound
             | Self::WebhookNotGenuine
             | Self::WebhookMismatch
+            | Self::OutcomeUnknown
             | Self::SagaNotFound
             | Self::SagaNotStuck
             | Self::TicketNotGenuine

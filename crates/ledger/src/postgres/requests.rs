@@ -50,26 +50,32 @@ pub(super) async fn begin(
     let times: Vec<i64> = jobs.iter().map(|(job, _)| job.at.0).collect();
     let askers: Vec<String> = jobs.iter().map(|(job, _)| clean(&job.key.asker)).collect();
     // Another body is told apart also if another run left the first unfinished: that run may have
-    // done what it says.
-    let fresh = all(
+    // done what it says. A row that is updated, as its `xmax` tells, was there before.
+    let begun = all(
         db,
-        "INSERT INTO requests AS known (scope, request_key, body_hash, owner, begun_at, asker) \
-         SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[], $5::bigint[], \
-         $8::text[]) \
-         ON CONFLICT (scope, request_key) DO UPDATE SET body_hash = excluded.body_hash, \
+        "WITH asked AS (SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[], \
+         $5::bigint[], $8::text[]) AS asked (scope, request_key, body_hash, owner, begun_at, asker)), \
+         expired AS (SELECT scope, request_key FROM asked JOIN requests USING (scope, request_key) \
+         WHERE asked.begun_at - requests.begun_at >= $6) \
+         INSERT INTO requests AS known (scope, request_key, body_hash, owner, begun_at, asker) \
+         SELECT * FROM asked ON CONFLICT (scope, request_key) DO UPDATE SET body_hash = excluded.body_hash, \
          owner = excluded.owner, begun_at = excluded.begun_at, asker = excluded.asker, \
          status = NULL, content_type = NULL, body = NULL WHERE excluded.begun_at - known.begun_at >= $6 \
          OR (known.body_hash = excluded.body_hash AND known.status IS NULL \
          AND known.owner <> excluded.owner AND known.owner <> ALL ($7)) \
-         RETURNING scope, request_key",
+         RETURNING scope, request_key, known.xmax::text <> '0' AND NOT EXISTS (SELECT FROM expired \
+         WHERE expired.scope = known.scope AND expired.request_key = known.request_key)",
         &[&scopes, &keys, &hashes, &of, &times, &KEPT_MS, &alive, &askers],
     )
     .await?;
     let name =
         |row: &Row| -> Result<(String, String), Fault> { Ok((row.try_get(0)?, row.try_get(1)?)) };
-    let fresh = fresh.iter().map(name).collect::<Result<HashSet<_>, Fault>>()?;
+    let fresh_or_not = |row: &Row| -> Result<((String, String), Begun), Fault> {
+        Ok((name(row)?, if row.try_get(2)? { Begun::Unfinished } else { Begun::Fresh }))
+    };
+    let mut begun = begun.iter().map(fresh_or_not).collect::<Result<HashMap<_, _>, Fault>>()?;
     let mut known = HashMap::new();
-    if fresh.len() < jobs.len() {
+    if begun.len() < jobs.len() {
         let rows = all(
             db,
             "SELECT scope, request_key, body_hash, status, content_type, body FROM requests \
@@ -83,11 +89,11 @@ pub(super) async fn begin(
         }
     }
     for ((job, slot), name) in jobs.into_iter().zip(scopes.into_iter().zip(keys)) {
-        let begun = match known.get(&name) {
-            _ if fresh.contains(&name) => Begun::Fresh,
-            Some(row) => what_is_known(row, &job.body_hash)?,
+        let begun = match (begun.remove(&name), known.get(&name)) {
+            (Some(begun), _) => begun,
+            (None, Some(row)) => what_is_known(row, &job.body_hash)?,
             // Rows that a conflict was found with are locked until the end.
-            None => return Err(Fault::Unreadable("a request is there and is not".into())),
+            (None, None) => return Err(Fault::Unreadable("a request is there and is not".into())),
         };
         slot.put(Ok(begun));
     }

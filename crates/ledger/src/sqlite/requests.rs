@@ -54,6 +54,7 @@ pub(super) fn begin(
         )?;
         return Ok(Begun::Fresh);
     };
+    let is_over = at.since_ms(record.begun_at) >= KEPT_MS;
     if let Some(begun) = what_is_known(record, body_hash, owner, at) {
         return Ok(begun);
     }
@@ -62,7 +63,7 @@ pub(super) fn begin(
          content_type = NULL, body = NULL WHERE scope = ?1 AND request_key = ?2",
         columns,
     )?;
-    Ok(Begun::Fresh)
+    Ok(if is_over { Begun::Fresh } else { Begun::Unfinished })
 }
 
 /// What is known of a request, which does not begin.

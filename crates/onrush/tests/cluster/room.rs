@@ -77,6 +77,8 @@ async fn a_season_sold_out_and_archived_leaves_room_for_the_next_and_full_vacuum
             }
         }
     };
+    // Its look at a table that fills up keeps VACUUM from what was deleted meanwhile.
+    archive.sql("ALTER TABLE feed SET (autovacuum_enabled = off)");
     let before = bytes();
     season(1).await;
     let full = bytes();

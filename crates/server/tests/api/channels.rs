@@ -2,14 +2,17 @@
 
 use crate::prices::taxed_sale;
 use crate::shop::Shop;
+use crate::stuck::as_if_it_had_died;
 use crate::tokens::shop_token;
 use onrush_base::config::ShopTokens;
 use onrush_core::Command;
 use onrush_core::channels::ChannelSpec;
 use onrush_core::ids::EventId;
+use onrush_core::lines::Lines;
 use onrush_core::question::ChannelsNow;
 use onrush_core::settings::Digest;
 use onrush_core::spec::Reason;
+use onrush_ledger::request::{Begun, RequestKey};
 use onrush_store::Ask;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -122,6 +125,37 @@ async fn units_are_moved_and_taken_off_sale_once_for_each_key() {
     ask("block", "k2", &other).await.expect(200);
     ask("unblock", "k3", &other).await.expect(200);
     assert_eq!(pool().await, (json!(5), json!(5)));
+}
+
+/// The process had blocked them, and ended before it could answer.
+#[tokio::test]
+async fn units_that_may_have_been_moved_are_not_moved_again_under_the_same_key() {
+    let shop = Shop::start().await;
+    sale_with_fans(&shop).await;
+    let ledger = shop.server.ledger();
+    let lines: Lines = serde_json::from_value(json!({"pools": {"ga": 2}})).unwrap();
+    let asked = json!({"lines": lines, "why": "broken"}).to_string();
+    let [scope, asker] = ["block e admin", "admin"].map(str::to_owned);
+    let key = RequestKey { scope, key: "k1".into(), asker };
+    let hash = Sha256::digest(asked).into();
+    let begun = ledger.begin(key, hash, 1, shop.clock.now()).await;
+    assert_eq!(begun, Ok(Begun::Fresh));
+    let reason = Reason { by: "admin".into(), why: "broken".into() };
+    as_if_it_had_died(&shop, Command::Block { lines, reason }).await;
+    let ask = |key: &str| {
+        let body = json!({"pools": {"ga": 2}, "why": "broken"});
+        shop.admin("POST", "/events/e/block").key(key).json(&body).send()
+    };
+    let free = async || {
+        let left = shop.ask("GET", "/events/e/availability").send().await.expect(200).json();
+        left["pools"][0]["free"].clone()
+    };
+    for _ in 0..2 {
+        assert_eq!(ask("k1").await.problem(), (409, "OUTCOME_UNKNOWN".into()));
+        assert_eq!(free().await, 4);
+    }
+    ask("k2").await.expect(200);
+    assert_eq!(free().await, 2);
 }
 
 #[tokio::test]

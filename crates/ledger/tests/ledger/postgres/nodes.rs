@@ -157,7 +157,7 @@ async fn request_that_another_node_is_at_is_in_progress_until_that_node_is_gone(
     assert_eq!(other.begin(key(), [1; 32], 2, Time(6)).await, Ok(Begun::InProgress));
     assert_eq!(other.begin(key(), [2; 32], 2, Time(6)).await, Ok(Begun::OtherBody));
     one.close().await;
-    assert_eq!(other.begin(key(), [1; 32], 2, Time(7)).await, Ok(Begun::Fresh));
+    assert_eq!(other.begin(key(), [1; 32], 2, Time(7)).await, Ok(Begun::Unfinished));
     let answer = StoredAnswer { status: 201, content_type: "text/plain".into(), body: vec![0, 1] };
     other.finish(key(), Some(answer.clone())).await.expect("kept");
     let third = open(&books.url).await;
@@ -181,7 +181,7 @@ async fn request_that_a_dead_node_left_begins_anew_when_it_counts_as_dead() {
             }
         }
     };
-    assert_eq!(timeout(Duration::from_secs(20), begun).await, Ok(Begun::Fresh));
+    assert_eq!(timeout(Duration::from_secs(20), begun).await, Ok(Begun::Unfinished));
 }
 
 #[tokio::test]

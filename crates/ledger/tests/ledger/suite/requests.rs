@@ -51,10 +51,17 @@ async fn same_key_with_another_body_is_told_apart_at_any_time() {
 async fn request_that_another_run_left_unfinished_begins_anew() {
     let Some(books) = Books::new().await else { return };
     begin(&books, BODY, THIS_RUN, 5).await;
-    assert_eq!(begin(&books, BODY, NEXT_RUN, 6).await, Begun::Fresh);
+    assert_eq!(begin(&books, BODY, NEXT_RUN, 6).await, Begun::Unfinished);
     assert_eq!(begin(&books, BODY, NEXT_RUN, 7).await, Begun::InProgress);
     books.finish(key("k"), Some(answer("first"))).await.expect("kept");
     assert_eq!(begin(&books, BODY, THIS_RUN, 8).await, Begun::Answered(answer("first")));
+}
+
+#[tokio::test]
+async fn request_that_was_left_unfinished_long_ago_is_as_good_as_new() {
+    let Some(books) = Books::new().await else { return };
+    begin(&books, BODY, THIS_RUN, 5).await;
+    assert_eq!(begin(&books, BODY, NEXT_RUN, 5 + KEPT_MS).await, Begun::Fresh);
 }
 
 #[tokio::test]
