@@ -26,16 +26,28 @@ WITH = ["--workspace", "--features", "onrush-bridge/kafka-tls"]
 LIMIT_S = 1_200
 SLOWEST = 10
 
-# They take minutes and wait most of the time: whoever begins with them has something to do beside them.
+# They take minutes: whoever begins with them has something to do beside them.
 FIRST = [
     "onrush/cluster",
     "onrush/cli_saga_kill",
-    "store/conformance",
-    "bridge/kafka",
-    "bridge/rabbit",
-    "server/api",
     "sim/whole_planted",
+    "sim/whole",
+    "onrush/cli_kill",
+    "sim/whole_disk",
+    "store/conformance",
+    "bridge/rabbit",
 ]
+# Their tests wait for servers most of the time: more of them at once than there are processors.
+AT_ONCE_OF = {
+    "onrush/cluster": 6,
+    "bridge/kafka": 6,
+    "bridge/rabbit": 8,
+    "ledger/ledger": 4,
+    "server/api": 8,
+    "server/relay": 8,
+    "store/conformance": 8,
+    "store/redis": 8,
+}
 # They look at how long something takes, or keep all processors busy.
 ALONE = {"onrush/cli_demo_stay", "onrush/cli_runs", "store/redis"}
 
@@ -114,10 +126,11 @@ def build():
             continue
         folder = pathlib.Path(built["manifest_path"]).parent
         kind, name = built["target"]["kind"][0], built["target"]["name"]
+        name = f"{folder.name}/{name if kind == 'test' else kind}"
         options = ["-Zunstable-options", "--report-time"]
-        found.append(
-            Tests(f"{folder.name}/{name if kind == 'test' else kind}", [built["executable"], *options], folder)
-        )
+        if name in AT_ONCE_OF:
+            options.append(f"--test-threads={AT_ONCE_OF[name]}")
+        found.append(Tests(name, [built["executable"], *options], folder))
     if cargo.wait():
         sys.exit(cargo.returncode)
     if not found:
@@ -143,7 +156,7 @@ def main():
     begin = time.monotonic()
     found = build()
     print(f"built in {time.monotonic() - begin:.0f} s", flush=True)
-    unknown = {*FIRST, *ALONE} - {tests.name for tests in found}
+    unknown = {*FIRST, *ALONE, *AT_ONCE_OF} - {tests.name for tests in found}
     if unknown:
         sys.exit(f"{__file__} names tests that there are not: {', '.join(sorted(unknown))}")
     found.sort(key=lambda tests: (FIRST.index(tests.name) if tests.name in FIRST else len(FIRST), tests.name))

@@ -212,6 +212,31 @@ test("confirmed booking is cancelled for exactly what the page said goes back", 
   await close();
 });
 
+test("whoever would get back less than they were shown is asked again", async () => {
+  const { page, token, booking, complaints, close } = await owner("gala", { seats: ["C-4"] });
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await heading(page, "Your booking is confirmed");
+  let isOver = false;
+  await page.route(`**/api/v1/bookings/${booking}`, async (route) => {
+    const answer = await route.fetch();
+    const body = await answer.json();
+    if (isOver) body.refund_now = { ...body.refund_now, percent: 50, refund_minor: 2_250, kept_minor: 2_350 };
+    await route.fulfill({ response: answer, json: body });
+  });
+  await page.getByRole("button", { name: "Cancel the booking" }).click();
+  const dialog = page.getByRole("dialog", { name: "Cancel this booking?" });
+  await dialog.getByText("€36.00").waitFor();
+  isOver = true;
+  await dialog.getByRole("button", { name: "Yes, cancel it" }).click();
+  await dialog.getByText("Less goes back by now than was shown.", { exact: false }).waitFor();
+  await dialog.getByText("€22.50").waitFor();
+  expect((await server.ask("GET", `/bookings/${booking}`, { token })).body.status).toBe("confirmed");
+  await dialog.getByRole("button", { name: "Yes, cancel it" }).click();
+  await heading(page, "This booking is cancelled");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("confirmed booking is cancelled once although the answer got lost", async () => {
   const { page, token, booking, close } = await owner("gala", { seats: ["C-3"] });
   await page.goto(`${server.url}/bookings/${booking}`);

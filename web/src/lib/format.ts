@@ -45,6 +45,19 @@ export function dateTime(at: number): string {
   return new Intl.DateTimeFormat(i18n.language, { dateStyle: "medium", timeStyle: "short" }).format(at);
 }
 
+/** When an event starts, with the zone that the time is told in: not everybody is where it is. */
+export function start(at: number): string {
+  const format = new Intl.DateTimeFormat(i18n.language, {
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    hour: "numeric",
+    minute: "2-digit",
+    timeZoneName: "short",
+  });
+  return format.format(at);
+}
+
 /** A calendar day: `day("2026-12-24")`. */
 export function day(date: string): string {
   const format = new Intl.DateTimeFormat(i18n.language, { dateStyle: "medium", timeZone: "UTC" });

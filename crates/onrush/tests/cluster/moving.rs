@@ -34,19 +34,18 @@ pub(crate) struct Archive {
 
 impl Archive {
     /// One in which nothing was decided yet, and whose ledger has followed whatever will be.
-    pub(crate) async fn empty() -> Option<Self> {
-        let server = need(SERVER.get(Postgres::start))?;
+    pub(crate) async fn empty(server: Arc<Postgres>) -> Self {
         let url = server.database().expect("a database");
         let ledger = PgLedger::open(&url, PgOptions::default()).await.expect("opened");
         let scratch = tempfile::tempdir().expect("a directory");
         let archive = Self { ledger: Arc::new(ledger), url, scratch, server };
         archive.sql("UPDATE feed_cursor SET seq = 1000000000");
-        Some(archive)
+        archive
     }
 
     /// One with two events that are archived, `gala` and `fair`, and one on sale, `next`.
     async fn new() -> Option<Self> {
-        let archive = Self::empty().await?;
+        let archive = Self::empty(need(SERVER.get(Postgres::start))?).await;
         for event in ["gala", "fair", "next"] {
             archive.append(event, &[(1, created())]).await;
         }
