@@ -67,7 +67,7 @@ impl Sagas {
             return self.unwanted(record, NOT_AWAITED, "timeout");
         }
         let order = order_of(&record.saga, payment);
-        let card = match self.asked(|gateway| gateway.status(&order)).await? {
+        let card = match self.asked(payment, |gateway| gateway.status(&order)).await? {
             Standing::Authorised { card, .. } => card,
             taken @ Standing::Captured { .. } => return self.captured(record, taken),
             Standing::Cancelled { why } => return self.set_free(record, why),
@@ -126,7 +126,7 @@ impl Sagas {
             return self.unwanted(record, NOT_AWAITED, "timeout");
         }
         let order = order_of(&record.saga, payment);
-        match self.asked(|gateway| gateway.capture(&order)).await {
+        match self.asked(payment, |gateway| gateway.capture(&order)).await {
             Ok(taken @ Standing::Captured { .. }) => self.captured(record, taken),
             Ok(Standing::Cancelled { why }) => self.set_free(record, why),
             Ok(Standing::Processing { .. }) => Ok(self.under_way(record)),

@@ -378,7 +378,7 @@ impl Sagas {
             return self.unwanted(record, NOT_AWAITED, "timeout");
         };
         let order = order_of(&record.saga, payment);
-        let standing = self.asked(|gateway| gateway.status(&order)).await?;
+        let standing = self.asked(payment, |gateway| gateway.status(&order)).await?;
         self.heard(record, standing, until)
     }
 
@@ -395,7 +395,7 @@ impl Sagas {
         };
         let description = self.title(&record.saga.event).await?;
         let order = Order { description, ..order_of(&record.saga, payment) };
-        match self.asked(|gateway| gateway.create(&order)).await {
+        match self.asked(payment, |gateway| gateway.create(&order)).await {
             Ok(standing) => self.heard(record, standing, until),
             Err(GatewayError::Refused(why)) => {
                 let mut draft = self.moving(record);
@@ -455,7 +455,7 @@ impl Sagas {
                 Err(failure) => return Err(failure.into()),
             };
         }
-        match self.asked(|gateway| gateway.cancel(&order)).await? {
+        match self.asked(payment, |gateway| gateway.cancel(&order)).await? {
             standing @ Standing::Captured { .. } => self.captured(record, standing),
             Standing::Cancelled { why } => {
                 let mut draft = self.moving(record);
@@ -574,14 +574,23 @@ impl Sagas {
         Ok(view.is_some_and(|view| matches!(view.state, HoldState::Cancelled { .. })))
     }
 
-    /// Asks the gateway something, for as long as patience lasts.
+    /// Asks the gateway something about a payment, for as long as patience lasts. Only the one that a
+    /// payment was begun with knows of it: what another said would be that there is no such thing.
     pub(super) async fn asked<'a, T>(
         &'a self,
+        about: &Payment,
         ask: impl FnOnce(&'a dyn super::gateway::Gateway) -> super::gateway::Answer<'a, T>,
     ) -> Result<T, GatewayError> {
         let Some(gateway) = &self.gateway else {
             return Err(GatewayError::Unavailable("no payment gateway is configured".into()));
         };
+        if gateway.name() != about.gateway {
+            let (own, other) = (gateway.name(), &about.gateway);
+            let why = format!(
+                "the payment is {other}'s, and the gateway is {own} now; set gateway = \"{other}\" again"
+            );
+            return Err(GatewayError::Unavailable(why.into()));
+        }
         let patience = Duration::from_millis(self.patience.gateway_timeout_ms);
         match tokio::time::timeout(patience, ask(&**gateway)).await {
             Ok(answer) => answer,

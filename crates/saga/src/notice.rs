@@ -95,7 +95,7 @@ impl Sagas {
                 Some(Rather::SetFree) => {
                     let order = order_of(&record.saga, row);
                     // What comes of it is told by a message of its own.
-                    return match self.asked(|gateway| gateway.cancel(&order)).await {
+                    return match self.asked(row, |gateway| gateway.cancel(&order)).await {
                         Ok(_) => Ok(()),
                         Err(error) => Err(NoticeError::Gateway(error.to_string())),
                     };
@@ -215,7 +215,7 @@ impl Sagas {
         let of = |paid: &&Payment| paid.payment == row.payment;
         let Some(paid) = record.payments.iter().find(of) else { return Ok(false) };
         let order = order_of_refund(record, paid, row);
-        match self.asked(|gateway| gateway.refund(&order)).await {
+        match self.asked(paid, |gateway| gateway.refund(&order)).await {
             Ok(RefundStanding::Done { .. }) => Ok(true),
             Ok(RefundStanding::Pending { .. } | RefundStanding::Failed { .. })
             | Err(GatewayError::Refused(_)) => Ok(false),

@@ -56,7 +56,7 @@ impl Sagas {
     ) -> Result<(Refund, RefundStanding), Trouble> {
         let refund = Self::open_refund(record, &payment.payment)?.clone();
         let order = order_of_refund(record, payment, &refund);
-        match self.asked(|gateway| gateway.refund(&order)).await {
+        match self.asked(payment, |gateway| gateway.refund(&order)).await {
             Ok(standing) => Ok((refund, standing)),
             // It will never make this one; another may be made under a key of its own.
             Err(GatewayError::Refused(why)) => Ok((refund, RefundStanding::Failed { why })),

@@ -53,6 +53,29 @@ impl Shop {
 }
 
 #[tokio::test]
+async fn money_that_another_gateway_took_is_not_asked_of_this_one() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let (booking, _) = shop.sell(&till).await;
+    let Shop { server, clock, dir } = shop;
+    server.shutdown().await;
+    let ledger = rusqlite::Connection::open(dir.path().join("ledger.db")).unwrap();
+    assert_eq!(ledger.execute("UPDATE payments SET gateway = 'stripe'", []), Ok(1));
+    drop(ledger);
+    let shop = Shop::start_in(dir, clock, |config| {
+        till.configure(config);
+        config.saga.tries = 1;
+    })
+    .await;
+    shop.cancel(&booking).await.expect(200);
+    let record = shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    let why = record.saga.stuck.unwrap_or_default();
+    assert!(why.contains("the payment is stripe's, and the gateway is sandbox now"), "{why}");
+    assert_eq!(record.refunds[0].status, RefundStatus::Requested);
+    assert_eq!(till.totals(), (AMOUNT_MINOR, 0));
+}
+
+#[tokio::test]
 async fn a_gateway_that_is_down_keeps_the_hold_and_the_same_key_pays_later() {
     let till = Till::start();
     let shop = shop_with(&till).await;
