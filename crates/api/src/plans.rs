@@ -5,16 +5,16 @@
 
 mod areas;
 mod best;
+mod dir;
 
 pub use areas::Area;
+pub use dir::PlanDir;
 
 use crate::json::ids::{FreeText, IdText, LabelText, RankNumber, TextOrNumber};
 use crate::json::object::Object;
 use crate::json::whole::Whole;
 use areas::{MAX_AREAS, PlanArea};
-use onrush_base::beside::beside;
-use onrush_base::cluster_store::ClusterStore;
-use onrush_core::ids::{EventId, SeatId};
+use onrush_core::ids::SeatId;
 use onrush_core::limits::{
     MAX_CATEGORIES_PER_EVENT, MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_name,
     fits_text,
@@ -22,10 +22,6 @@ use onrush_core::limits::{
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// How far from the origin anything may be drawn, in the plan's own units.
@@ -400,105 +396,6 @@ fn text<'a>(text: &'a str, what: &str) -> Result<&'a str, String> {
     } else {
         Err(format!("{what} is too long; use at most {MAX_TEXT_CHARS} characters"))
     }
-}
-
-/// The directory with the drawings.
-#[derive(Clone)]
-pub struct PlanDir {
-    dir: PathBuf,
-    /// What all nodes share, if there are several.
-    cluster: Option<Arc<dyn ClusterStore>>,
-}
-
-impl PlanDir {
-    /// Opens the directory below `data`, and makes it if need be.
-    ///
-    /// # Errors
-    /// Whatever the file system says.
-    pub fn open(data: &Path, cluster: Option<Arc<dyn ClusterStore>>) -> io::Result<Self> {
-        let dir = data.join("plans");
-        fs::create_dir_all(&dir)?;
-        Ok(Self { dir, cluster })
-    }
-
-    /// An event's drawing, if a map was imported.
-    ///
-    /// # Errors
-    /// Whatever the file system or the database says, or what is wrong in the file.
-    pub async fn load(&self, event: &EventId) -> io::Result<Option<Drawing>> {
-        let bytes = match &self.cluster {
-            Some(cluster) => cluster.fetch(shared_name(event)).await?,
-            None => {
-                let path = self.path(event);
-                match beside(move || fs::read(path)).await.map_err(io::Error::other)? {
-                    Ok(bytes) => Some(bytes),
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                    Err(error) => return Err(error),
-                }
-            }
-        };
-        parsed(bytes.as_deref())
-    }
-
-    /// Adds a drawing to what there is, durably: after a crash there is the old file or the new one.
-    ///
-    /// Seats that the rules then refuse do no harm: only those that exist are ever shown.
-    ///
-    /// # Errors
-    /// As [`Self::load`].
-    pub async fn add(&self, event: &EventId, drawing: Drawing) -> io::Result<()> {
-        let Some(cluster) = &self.cluster else {
-            let (plans, event) = (self.clone(), event.clone());
-            let added = beside(move || plans.add_to_file(&event, drawing));
-            return added.await.map_err(io::Error::other)?;
-        };
-        loop {
-            let before = cluster.fetch(shared_name(event)).await?;
-            let bytes = serde_json::to_vec(&merged(before.as_deref(), drawing.clone())?)?;
-            // Somebody else may have imported another map meanwhile: then both are wanted.
-            if cluster.replace(shared_name(event), before, bytes).await? {
-                return Ok(());
-            }
-        }
-    }
-
-    fn add_to_file(&self, event: &EventId, drawing: Drawing) -> io::Result<()> {
-        let path = self.path(event);
-        let before = match fs::read(&path) {
-            Ok(bytes) => Some(bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        let merged = merged(before.as_deref(), drawing)?;
-        let aside = path.with_extension("json.tmp");
-        let mut file = File::create(&aside)?;
-        file.write_all(&serde_json::to_vec(&merged)?)?;
-        file.sync_all()?;
-        fs::rename(&aside, &path)?;
-        // The directory may be as new as the file: then its own name has to be durable as well.
-        let above = self.dir.parent().unwrap_or(Path::new("."));
-        [self.dir.as_path(), above].into_iter().try_for_each(|dir| File::open(dir)?.sync_all())
-    }
-
-    fn path(&self, event: &EventId) -> PathBuf {
-        // A leading dot would make `.` and `..` special; an id has no slash.
-        self.dir.join(format!("plan-{event}.json"))
-    }
-}
-
-fn shared_name(event: &EventId) -> String {
-    format!("plans/plan-{event}.json")
-}
-
-fn parsed(bytes: Option<&[u8]>) -> io::Result<Option<Drawing>> {
-    bytes.map(serde_json::from_slice).transpose().map_err(io::Error::from)
-}
-
-fn merged(before: Option<&[u8]>, drawing: Drawing) -> io::Result<Drawing> {
-    Ok(match parsed(before)? {
-        None => drawing,
-        Some(before) => before.with(drawing),
-    })
 }
 
 impl Drawing {

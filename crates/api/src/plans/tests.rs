@@ -98,3 +98,20 @@ fn what_is_wrong_is_named() {
         assert!(error.contains(part), "{error}");
     }
 }
+
+#[tokio::test]
+async fn a_drawing_is_taken_back_unless_it_was_changed_since() {
+    let dir = tempfile::tempdir().unwrap();
+    let plans = PlanDir::open(dir.path(), None).unwrap();
+    let event = "gala".parse().unwrap();
+    let named = |name: &str| Drawing { name: name.into(), ..Drawing::default() };
+    let first = plans.add(&event, named("first")).await.unwrap();
+    plans.take_back(first).await.unwrap();
+    assert_eq!(plans.load(&event).await.unwrap(), Some(Drawing::default()));
+    let first = plans.add(&event, named("first")).await.unwrap();
+    let second = plans.add(&event, named("second")).await.unwrap();
+    plans.take_back(first).await.unwrap();
+    assert_eq!(plans.load(&event).await.unwrap().unwrap().name, "second");
+    plans.take_back(second).await.unwrap();
+    assert_eq!(plans.load(&event).await.unwrap().unwrap().name, "first");
+}

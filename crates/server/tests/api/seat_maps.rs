@@ -104,6 +104,9 @@ async fn a_plan_that_cannot_be_used_is_refused_whole_and_leaves_the_drawing_alon
     import_small_house(&shop, "e").await;
     let before = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
     let committed = shop.committed();
+    // What is told is remembered for a moment; what is kept is in the file.
+    let kept = || std::fs::read(shop.dir.path().join("plans/plan-e.json")).unwrap();
+    let kept_before = kept();
     let import = |plan: &Value, prices: Value| {
         let body = json!({"plan": plan, "prices": prices});
         shop.admin("PUT", "/events/e/seat-map").json(&body).send()
@@ -121,9 +124,18 @@ async fn a_plan_that_cannot_be_used_is_refused_whole_and_leaves_the_drawing_alon
     let refused = import(&small_house(), json!({})).await;
     assert_eq!(refused.problem(), (409, "INVALID_PLAN".into()));
     assert_eq!(import(&json!({"name": "x"}), json!({})).await.problem().1, "INVALID_BODY");
+    // All of it new, but for the price of a known category.
+    let text = small_house().to_string().replace("\"A-", "\"C-").replace("A 3", "C 3");
+    let mut other: Value = serde_json::from_str(&text).unwrap();
+    other["name"] = json!("Another house");
+    other["size"]["width"] = json!(900);
+    other["categories"][0]["color"] = json!("#123456");
+    let refused = import(&other, json!({"Stalls": 1})).await;
+    assert_eq!(refused.problem().0, 409, "{refused:?}");
     assert_eq!(shop.committed(), committed);
     let after = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
-    assert_eq!(after["seats"], before["seats"]);
+    assert_eq!(after, before);
+    assert_eq!(String::from_utf8(kept()), String::from_utf8(kept_before));
 }
 
 #[tokio::test]

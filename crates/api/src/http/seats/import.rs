@@ -20,7 +20,7 @@ use onrush_core::ids::EventId;
 use onrush_core::question::SeatsNow;
 use onrush_saga::Sagas;
 use onrush_serve::bodies::MAX_PLAN_BYTES;
-use onrush_store::Ask;
+use onrush_store::{Ask, Failure};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -71,12 +71,18 @@ async fn add_seats(
     let present = sale.engine.ask(event.clone(), SeatsNow).await?.value;
     let present: HashSet<_> = present.into_iter().map(|seat| seat.seat).collect();
     // Where a seat exists already the rules refuse the whole plan, and the drawing there is stays as it is.
+    let mut added = None;
     if import.seats.iter().all(|seat| !present.contains(&seat.seat)) {
         // The drawing first: seats are never on sale without one.
         let kept = units.plans.add(event, import.drawing).await;
-        kept.map_err(|error| broken("keeping the seat map", &error))?;
+        added = Some(kept.map_err(|error| broken("keeping the seat map", &error))?);
     }
     let command = Command::AddSeats { categories: import.categories, seats: import.seats };
-    sale.run::<()>(event, command).await?;
+    let ran = sale.run::<()>(event, command).await;
+    if let (Err(Failure::Refused(_)), Some(added)) = (&ran, added) {
+        let taken = units.plans.take_back(added).await;
+        taken.map_err(|error| broken("taking the seat map back", &error))?;
+    }
+    ran?;
     event_answer(sale, StatusCode::OK, event).await
 }
