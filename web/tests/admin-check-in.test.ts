@@ -165,13 +165,11 @@ test("ticket that was used elsewhere after a request that got lost is used", asy
   const code = await ticketCode(server, await sell(server, "door", { pools: { ga: 1 } }));
   const { page, close } = await visit(browser);
   await signIn(page, server, "/admin/check-in", SCANNER_KEY);
-  // The request got lost ten seconds ago.
-  await page.clock.setFixedTime(Date.now() - 10_000);
+  // At this very moment somebody shows a copy at another gate.
   await page.route("**/api/v1/check-in", (route) => route.abort());
   await type(page, code);
   await page.getByRole("heading", { name: "Not known" }).waitFor();
   await page.unroute("**/api/v1/check-in");
-  await page.clock.setFixedTime(Date.now());
   const used = await server.ask("POST", "/check-in", { token: SCANNER_KEY, body: { code } });
   expect(used.status).toBe(200);
   await page.getByRole("button", { name: "Ask again" }).click();

@@ -78,6 +78,14 @@ impl Scope {
         Self { name, asker, purpose, kept: was_moved, is_repeatable: false }
     }
 
+    /// A ticket at the door: whoever was let in by it is not turned away because an answer got lost.
+    #[must_use]
+    pub fn of_ticket(booking: &BookingId, ticket: u32, scanner: &str) -> Self {
+        let name = format!("check-in {booking} {ticket} {scanner}");
+        let (asker, purpose) = (scanner.to_owned(), Purpose::PayOrGiveBack);
+        Self { name, asker, purpose, kept: was_done, is_repeatable: true }
+    }
+
     /// A claim, which gets its first answer again, whatever it was.
     ///
     /// A claim that was accepted is known to the rules, which say again what they said first. Of one
@@ -95,7 +103,7 @@ impl Scope {
 pub enum Purpose {
     /// It asks for more of something, and can wait: no new key is noted down.
     More,
-    /// It pays or gives something back, and goes on.
+    /// It pays, gives something back or lets somebody in, and goes on.
     PayOrGiveBack,
 }
 

@@ -3,6 +3,7 @@
 use crate::client::{Answer, Request};
 use crate::shop::{ADMIN_KEY, Guest, Shop};
 use onrush_base::config::Secret;
+use onrush_ledger::booking::Buyer;
 use serde_json::{Value, json};
 
 const SCANNER_KEY: &str = "a scanner for tests only";
@@ -144,6 +145,48 @@ async fn what_we_did_not_sign_lets_nobody_in() {
     assert_eq!(elsewhere.json()["event"], "e");
     assert_eq!(shop.committed(), before);
     scan_code(&shop, &code).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_scan_that_is_repeated_under_its_key_is_the_same_and_nobody_elses() {
+    let shop = shop_with_scanner().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let booking = confirmed(&guest, "e", &json!({"pools": {"ga": 3}})).await;
+    let buyer =
+        Buyer { name: "Ann Lee".into(), email: "a@post.example".into(), language: "en".into() };
+    shop.server.ledger().set_buyer(&booking.parse().unwrap(), buyer).await.unwrap();
+    let all = tickets(&guest, &booking).await;
+    let [code, next, last] = [0, 1, 2].map(|nth: usize| all[nth]["code"].clone());
+    let scan = |code: &Value, key: &str, token: &str| {
+        shop.ask("POST", "/check-in").bearer(token).key(key).json(&json!({ "code": code })).send()
+    };
+    let first = scan(&code, "k1", SCANNER_KEY).await.expect(200).json();
+    assert_eq!(first["name"], "Ann Lee");
+    shop.clock.advance_ms(5_000);
+    assert_eq!(scan(&code, "k1", SCANNER_KEY).await.expect(200).json(), first);
+    for (key, token) in [("k2", SCANNER_KEY), ("k1", ADMIN_KEY)] {
+        let used = scan(&code, key, token).await;
+        assert_eq!(used.problem(), (409, "ALREADY_CHECKED_IN".into()));
+    }
+    // A refusal is no admission, and the same key elsewhere is another scan.
+    let used = scan(&code, "k2", SCANNER_KEY).await;
+    assert_eq!(used.problem(), (409, "ALREADY_CHECKED_IN".into()));
+    scan(&next, "k1", SCANNER_KEY).await.expect(200);
+    // Without a ledger the door stays open.
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(true);
+    let alone = scan(&last, "k3", SCANNER_KEY).await.expect(200).json();
+    assert_eq!((&alone["ticket"], &alone["name"]), (&json!(3), &Value::Null));
+    let again = scan(&last, "k3", SCANNER_KEY).await;
+    assert_eq!(again.problem(), (409, "ALREADY_CHECKED_IN".into()));
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(false);
+    let Shop { server, dir, .. } = shop;
+    server.shutdown().await;
+    let kept = rusqlite::Connection::open(dir.path().join("ledger.db")).unwrap();
+    let kept: String = kept
+        .query_row("SELECT group_concat(CAST(body AS TEXT)) FROM requests", [], |row| row.get(0))
+        .unwrap();
+    assert!(kept.contains(&booking) && !kept.contains("Ann"), "{kept}");
 }
 
 #[tokio::test]

@@ -47,6 +47,7 @@ pub(super) struct Scanned {
 /// Lets people in now and then, without end.
 pub(super) async fn let_in(world: Arc<World>, server: Arc<Server>, seed: u64) {
     let mut chance = Chance::of(seed, "door", 0);
+    let mut keys = Chance::of(seed, "keys at the door", 0);
     let mut scanners = [0, 1].map(|number| {
         let device = Chance::of(seed, "scanner", number);
         let mut client = Client::new(server.net().clone(), ADDRESS.into(), device);
@@ -57,23 +58,33 @@ pub(super) async fn let_in(world: Arc<World>, server: Arc<Server>, seed: u64) {
         sleep(Duration::from_millis(chance.within(200, 10_000).unsigned_abs())).await;
         let Some(ticket) = world.any_ticket(&mut chance) else { continue };
         let [first, second] = &mut scanners;
+        // Some scanners ask without one, as the first ones did.
+        let mut key = || keys.percent(80).then(|| format!("scan {}", keys.any()));
+        let (one, other) = (key(), key());
         if chance.percent(20) {
             // Somebody has a copy.
             tokio::join!(
                 biased;
-                show(&world, &server, first, &ticket),
-                show(&world, &server, second, &ticket),
+                show(&world, &server, first, &ticket, one),
+                show(&world, &server, second, &ticket, other),
             );
         } else {
             let scanner = if chance.percent(50) { first } else { second };
-            show(&world, &server, scanner, &ticket).await;
+            show(&world, &server, scanner, &ticket, one).await;
         }
     }
 }
 
-async fn show(world: &World, server: &Server, scanner: &mut Client, ticket: &Ticket) {
+async fn show(
+    world: &World,
+    server: &Server,
+    scanner: &mut Client,
+    ticket: &Ticket,
+    key: Option<String>,
+) {
     let Ticket { booking, number, code } = ticket;
     let asking = Asking::post("/check-in").body(json!({ "code": code }));
+    let asking = key.into_iter().fold(asking, Asking::key);
     for _ in 0..TRIES {
         // The sale may be over while this waits, and the server still at it.
         let scanned = Scanned { booking: booking.clone(), number: *number, scan: Scan::Unknown };
