@@ -223,7 +223,10 @@ test("whoever would get back less than they were shown is asked again", async ()
     if (isOver) body.refund_now = { ...body.refund_now, percent: 50, refund_minor: 2_250, kept_minor: 2_350 };
     await route.fulfill({ response: answer, json: body });
   });
+  // The dialog looks when it opens: what it shows then is what is agreed to.
+  const looked = page.waitForResponse(`**/api/v1/bookings/${booking}`);
   await page.getByRole("button", { name: "Cancel the booking" }).click();
+  await (await looked).finished();
   const dialog = page.getByRole("dialog", { name: "Cancel this booking?" });
   await dialog.getByText("€36.00").waitFor();
   isOver = true;
