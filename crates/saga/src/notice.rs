@@ -12,6 +12,7 @@ use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::money::{Capture, Payment, Refund, RefundStatus};
 use onrush_ledger::saga::{SET_ASIDE, SagaRecord, declined};
 use onrush_ledger::{LedgerError, booking_of};
+use onrush_relay::messages::refund_done;
 
 /// Why a genuine message changed nothing.
 #[derive(Debug)]
@@ -183,11 +184,20 @@ impl Sagas {
                     RefundStatus::Requested | RefundStatus::Sent,
                     RefundStanding::Done { .. } | RefundStanding::Failed { .. },
                 ) => {
-                    self.drive_on(record, true).await?;
-                    return Ok(());
+                    if record.saga.stuck.is_none() || record.saga.tries < self.patience.tries {
+                        self.drive_on(record, true).await?;
+                        return Ok(());
+                    }
+                    // Its patience was used up: this is what it had been waiting for.
+                    let mut draft = Draft::of(&record, self.now());
+                    draft.stuck(None);
+                    draft.tries(0);
+                    draft.next_at(Some(self.now()));
+                    draft.note("the gateway told of the refund");
+                    draft
                 }
                 // The buyer's bank sent it back after all.
-                (RefundStatus::Done, RefundStanding::Failed { why }) => {
+                (RefundStatus::Done, RefundStanding::Failed { why, .. }) => {
                     self.bounced(&record, payment, refund, why)
                 }
                 (RefundStatus::Failed, RefundStanding::Done { reference }) => {
@@ -268,6 +278,14 @@ impl Sagas {
             draft.note(note);
             draft.stuck(Some("a refund that had failed was made after all, beside another one"));
             return draft;
+        }
+        let row = record.refunds.iter().find(|row| row.refund == refund);
+        let told = row.and_then(|row| {
+            let made = Refund { why: note.to_owned(), ..row.clone() };
+            refund_done(&made, &record.saga.event, self.now(), None, &self.channels)
+        });
+        if let Some(message) = told {
+            draft.tell(message);
         }
         draft.stuck(None);
         draft.tries(0);

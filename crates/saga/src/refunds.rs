@@ -12,6 +12,8 @@ use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::SagaRecord;
 use onrush_relay::messages::refund_done;
 
+/// How long the gateway is left alone with a refund at most.
+const LONGEST_WAIT_MS: i64 = 3_600_000;
 /// Why money of a payment that is not the present one goes back.
 const STRAY: &str = "the booking does not wait for this payment";
 
@@ -59,7 +61,9 @@ impl Sagas {
         match self.asked(payment, |gateway| gateway.refund(&order)).await {
             Ok(standing) => Ok((refund, standing)),
             // It will never make this one; another may be made under a key of its own.
-            Err(GatewayError::Refused(why)) => Ok((refund, RefundStanding::Failed { why })),
+            Err(GatewayError::Refused(why)) => {
+                Ok((refund, RefundStanding::Failed { reference: None, why }))
+            }
             Err(error @ GatewayError::Unavailable(_)) => Err(error.into()),
         }
     }
@@ -77,7 +81,9 @@ impl Sagas {
             RefundStanding::Pending { reference } => {
                 Ok(self.refund_sent(record, &refund, reference))
             }
-            RefundStanding::Failed { why } => Ok(self.refund_failed(record, &refund, &why)),
+            RefundStanding::Failed { reference, why } => {
+                Ok(self.refund_failed(record, &refund, reference, &why))
+            }
         }
     }
 
@@ -92,22 +98,34 @@ impl Sagas {
         }
     }
 
+    /// The gateway works on it, which may take days: it tells when it knows, and is asked now and
+    /// then, less often the longer it takes, in case that is lost.
     fn refund_sent(&self, record: &SagaRecord, refund: &Refund, reference: String) -> Look {
         let mut draft = self.draft(record);
+        draft.tries(0);
         draft.refund(&refund.refund, |row| {
             row.status = RefundStatus::Sent;
             row.reference = Some(reference);
         });
         draft.note("the gateway works on the refund");
-        draft.next_at(Some(self.now().plus_ms(self.patience.longest_pause_ms)));
+        let under_way_ms = self.now().since_ms(refund.created_at);
+        let pause_ms = (under_way_ms / 8).min(LONGEST_WAIT_MS).max(self.patience.longest_pause_ms);
+        draft.next_at(Some(self.now().plus_ms(pause_ms)));
         Look::WriteAndRest(draft)
     }
 
-    fn refund_failed(&self, record: &SagaRecord, refund: &Refund, why: &str) -> Look {
+    fn refund_failed(
+        &self,
+        record: &SagaRecord,
+        refund: &Refund,
+        reference: Option<String>,
+        why: &str,
+    ) -> Look {
         let why = format!("the gateway will not give the money back: {why}");
         let mut draft = self.draft(record);
         draft.refund(&refund.refund, |row| {
             row.status = RefundStatus::Failed;
+            row.reference = reference.or(row.reference.take());
             row.why.clone_from(&why);
         });
         draft.note(&why);
@@ -196,7 +214,9 @@ impl Sagas {
             RefundStanding::Pending { reference } => {
                 Ok(self.refund_sent(record, &refund, reference))
             }
-            RefundStanding::Failed { why } => Ok(self.refund_failed(record, &refund, &why)),
+            RefundStanding::Failed { reference, why } => {
+                Ok(self.refund_failed(record, &refund, reference, &why))
+            }
         }
     }
 }

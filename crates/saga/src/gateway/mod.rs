@@ -204,8 +204,10 @@ pub enum RefundStanding {
         /// What the gateway calls it.
         reference: String,
     },
-    /// It will not be made.
+    /// It will not be made, or came back.
     Failed {
+        /// What the gateway calls it, if it made one.
+        reference: Option<String>,
         /// Why, in the gateway's words.
         why: String,
     },

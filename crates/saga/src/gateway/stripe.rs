@@ -346,8 +346,8 @@ impl StripeGateway {
             if let Some(after) = &last {
                 fields.push(("starting_after", after));
             }
-            let page: Page<Refund> =
-                self.call(Method::GET, "/v1/refunds", None, &fields).await?.done()?;
+            let page = self.call(Method::GET, "/v1/refunds", None, &fields).await?.done();
+            let page: Page<Refund> = looked_up(page)?;
             let more = page.has_more && !page.data.is_empty();
             all.extend(page.data);
             if !more {
@@ -375,7 +375,7 @@ impl StripeGateway {
     async fn refunded(&self, order: &RefundOrder) -> Result<Refund, GatewayError> {
         if let Some(reference) = &order.reference {
             let path = format!("/v1/refunds/{}", segment(reference)?);
-            return self.call(Method::GET, &path, None, &[]).await?.done();
+            return looked_up(self.call(Method::GET, &path, None, &[]).await?.done());
         }
         let payment = &order.payment;
         let reference = match &payment.reference {
@@ -410,6 +410,17 @@ impl StripeGateway {
             said => said.done(),
         }
     }
+}
+
+/// What was looked up. Whoever does not find it, as with another account's key, has not said that it
+/// will never be made.
+fn looked_up<T>(found: Result<T, GatewayError>) -> Result<T, GatewayError> {
+    found.or_else(|error| match error {
+        GatewayError::Refused(why) => {
+            unavailable(format!("{why}: is the key that of the account which took the money?"))
+        }
+        error @ GatewayError::Unavailable(_) => Err(error),
+    })
 }
 
 /// One of Stripe's ids as a part of a path.

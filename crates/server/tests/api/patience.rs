@@ -8,6 +8,7 @@ use crate::webhooks::shop_with;
 use onrush_core::Command;
 use onrush_core::ids::{BookingId, UserId};
 use onrush_core::saga::{Stage, Step};
+use onrush_ledger::money::RefundStatus;
 use onrush_ledger::saga::SagaRecord;
 use serde_json::json;
 
@@ -75,6 +76,22 @@ async fn news_of_a_refund_that_come_again_and_again_do_not_use_up_the_sagas_trie
     till.down(false);
     shop.clock.advance_ms(2_000);
     shop.until_step(&booking, Step::Failed).await;
+}
+
+#[tokio::test]
+async fn news_of_a_refund_wakes_a_saga_that_had_given_up() {
+    let till = Till::start();
+    let shop = impatient(&till).await;
+    let (booking, payment) = shop.sell(&till).await;
+    till.down(true);
+    shop.cancel(&booking).await.expect(200);
+    let record = shop.until_tried(&booking, |record| record.saga.stuck.is_some()).await;
+    till.down(false);
+    let mut told = message("refund.done", &payment);
+    told["refund"] = json!(record.refunds[0].refund);
+    send(&shop, &told).await.expect(200);
+    let record = shop.until_step(&booking, Step::Failed).await;
+    assert_eq!((record.saga.stuck, record.refunds[0].status), (None, RefundStatus::Done));
 }
 
 /// As an engine is that lost what it had been told last, although the ledger had passed it.

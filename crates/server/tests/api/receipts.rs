@@ -147,7 +147,7 @@ async fn a_refund_that_bounces_and_is_made_again_has_one_credit_note() {
     let news = News::Refund {
         payment: refund.payment.clone(),
         refund: refund.refund.clone(),
-        standing: RefundStanding::Failed { why: "the account is closed".into() },
+        standing: RefundStanding::Failed { reference: None, why: "the account is closed".into() },
     };
     let notice = Notice { id: "bounce".into(), news: Some(news) };
     shop.server.sagas().notice(notice).await.expect("taken");

@@ -4,6 +4,8 @@ use crate::client::Answer;
 use crate::shop::Shop;
 use crate::till::{Till, message, send};
 use crate::webhooks::{AMOUNT_MINOR, shop_with};
+use onrush_base::config::relay::WebhookSettings;
+use onrush_base::config::{CertificateSettings, Secret};
 use onrush_core::Command;
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::{BookingId, PaymentId, UserId};
@@ -292,6 +294,36 @@ async fn an_operators_release_of_a_stuck_refund_ends_it_without_the_gateway() {
     let totals = shop.server.ledger().totals().await.unwrap();
     assert_eq!((totals.stuck_sagas, totals.refunding_minor), (0, 0));
     assert_eq!(till.totals(), (AMOUNT_MINOR, 0));
+}
+
+#[tokio::test]
+async fn a_refund_that_is_made_after_all_is_told_like_any_other() {
+    let till = Till::start();
+    let shop = Shop::start_with(|config| {
+        till.configure(config);
+        // Nobody listens there: what is to be told waits.
+        config.webhooks = vec![WebhookSettings {
+            name: "crm".into(),
+            url: "https://localhost:1/hook".into(),
+            secret: Secret::from("a secret for tests only".to_owned()),
+            kinds: None,
+            allow_private: true,
+            certificates: CertificateSettings::default(),
+        }];
+    })
+    .await;
+    crate::paying::paid_event(&shop, "e").await;
+    let (booking, payment) = shop.sell(&till).await;
+    till.refuse_refunds(true);
+    shop.cancel(&booking).await.expect(200);
+    let record = shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    let mut told = message("refund.done", &payment);
+    told["refund"] = json!(record.refunds[0].refund);
+    send(&shop, &told).await.expect(200);
+    shop.until_step(&booking, Step::Failed).await;
+    let about = shop.server.ledger().messages_about(vec![booking.parse().unwrap()]).await.unwrap();
+    let refunds = about.iter().filter(|message| message.kind == "booking_refunded").count();
+    assert_eq!(refunds, 1, "{about:?}");
 }
 
 /// A confirmed booking with a second payment, whose money the gateway refuses to give back.

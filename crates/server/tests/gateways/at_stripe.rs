@@ -432,6 +432,61 @@ async fn an_older_message_does_not_undo_the_failure_of_a_refund() {
     assert!(record.saga.stuck.is_some(), "somebody has to find another way: {record:?}");
 }
 
+/// A booking that was paid for and is being cancelled.
+async fn cancelled(at: &StripeShop) -> String {
+    at.sell(10).await;
+    let guest = at.shop.guest().await;
+    let (booking, payment) = paying(&guest, "h").await;
+    at.fake.pay(&payment);
+    at.bring_from(0).await;
+    at.until(&booking, |record| record.saga.step == Step::Confirmed).await;
+    let cancel = format!("/events/e/bookings/{booking}/cancel");
+    at.shop.organise("POST", &cancel, &json!({"by": "crew", "why": "rain"})).await;
+    booking
+}
+
+#[tokio::test]
+async fn an_older_message_does_not_undo_the_failure_of_a_refund_whose_name_was_not_known() {
+    let at = StripeShop::start().await;
+    at.fake.trouble("/refunds", Trouble::FailedAfter);
+    let booking = cancelled(&at).await;
+    let record = at.until(&booking, |record| record.saga.tries > 0).await;
+    let (refund, next_at) = (&record.refunds[0].refund, record.saga.next_at);
+    let first = at.fake.events().len();
+    at.fake.settle_refund(refund, "succeeded", "refund.updated");
+    at.fake.settle_refund(refund, "failed", "refund.failed");
+    at.shop.clock.set(next_at.expect("it is asked again"));
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+    at.bring(&at.fake.events()[first]).await.expect(200);
+    let record = at.saga_record(&booking).await;
+    assert_eq!(record.refunds[0].status, RefundStatus::Failed);
+    assert!(record.saga.stuck.is_some(), "somebody has to find another way: {record:?}");
+}
+
+#[tokio::test]
+async fn a_refund_that_takes_days_uses_up_no_patience() {
+    let at = StripeShop::start_with("", |config| config.saga.tries = 3).await;
+    at.fake.hold_refunds();
+    let booking = cancelled(&at).await;
+    let is_sent = |record: &SagaRecord| {
+        record.refunds.iter().any(|refund| refund.status == RefundStatus::Sent)
+    };
+    at.until(&booking, is_sent).await;
+    let tries_are = |present: fn(u32) -> bool| {
+        let at = &at;
+        move |record: &SagaRecord| {
+            at.shop.clock.set(record.saga.next_at.unwrap_or_default().max(at.shop.clock.now()));
+            record.saga.stuck.is_some() || present(record.saga.tries)
+        }
+    };
+    for _ in 0..4 {
+        at.fake.trouble("/re_0", Trouble::TooMany);
+        at.until(&booking, tries_are(|tries| tries > 0)).await;
+        at.until(&booking, tries_are(|tries| tries == 0)).await;
+    }
+    assert_eq!(at.saga_record(&booking).await.saga.stuck, None);
+}
+
 #[tokio::test]
 async fn a_payment_that_stripe_refuses_is_closed_and_another_may_be_tried() {
     let at = StripeShop::start().await;

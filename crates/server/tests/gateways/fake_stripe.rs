@@ -56,6 +56,7 @@ struct Books {
     events: Vec<Value>,
     /// Whether searches find nothing, as they do when the index is behind.
     search_is_behind: bool,
+    refunds_wait: bool,
     requests: Vec<String>,
 }
 
@@ -124,6 +125,16 @@ impl FakeStripe {
         });
         books.refunds.push(made.clone());
         books.tell("refund.created", made);
+    }
+
+    /// Has refunds wait from now on, as they do for an account that has no money.
+    pub(crate) fn hold_refunds(&self) {
+        self.books().refunds_wait = true;
+    }
+
+    /// Has a refund have `null` for metadata, which the API's documents allow.
+    pub(crate) fn forget_metadata(&self, refund: usize) {
+        self.books().refunds[refund]["metadata"] = Value::Null;
     }
 
     /// Tells how much of a payment's charge went back altogether, as Stripe does after each refund.
@@ -563,7 +574,8 @@ impl Books {
         let made = json!({
             "id": format!("re_{}", self.refunds.len()), "object": "refund", "amount": amount,
             "currency": intent["currency"], "payment_intent": reference, "metadata": metadata,
-            "status": "succeeded", "failure_reason": null,
+            "status": if self.refunds_wait { "pending" } else { "succeeded" },
+            "failure_reason": null,
         });
         self.refunds.push(made.clone());
         self.tell("refund.created", made.clone());

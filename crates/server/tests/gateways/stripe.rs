@@ -337,7 +337,25 @@ async fn events_tell_where_payments_and_refunds_stand() {
     };
     assert_eq!(news[6], of_refund(RefundStanding::Pending { reference: reference.clone() }));
     assert_eq!(news[7], of_refund(RefundStanding::Done { reference }));
-    assert_eq!(news[8], of_refund(RefundStanding::Failed { why: "failed".into() }));
+    let (reference, why) = (Some("re_0".to_owned()), "failed".into());
+    assert_eq!(news[8], of_refund(RefundStanding::Failed { reference, why }));
+}
+
+#[tokio::test]
+async fn a_refund_that_is_not_found_may_be_made_yet_and_one_without_metadata_is_anothers() {
+    let rig = StripeRig::start();
+    let paid = order("paid");
+    rig.gateway.create(&paid).await.unwrap();
+    rig.fake.pay("paid");
+    rig.fake.refund_at_desk("paid", 100);
+    rig.fake.forget_metadata(0);
+    let made = rig.gateway.refund(&refund_of(&paid, 1, 100)).await;
+    assert_eq!(made, Ok(RefundStanding::Done { reference: "re_1".into() }));
+    assert_eq!(rig.gateway.probe().await, Ok(()));
+    // As with the key of another account.
+    let elsewhere = RefundOrder { reference: Some("re_9".into()), ..refund_of(&paid, 2, 100) };
+    let told = rig.gateway.refund(&elsewhere).await;
+    assert!(matches!(told, Err(GatewayError::Unavailable(_))), "{told:?}");
 }
 
 #[tokio::test]

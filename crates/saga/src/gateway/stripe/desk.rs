@@ -27,7 +27,7 @@ fn news(made: Refund) -> Result<Option<DeskNews>, NotGenuine> {
     let (status, why) = match made.standing().ok_or(NotGenuine::Unreadable)? {
         RefundStanding::Pending { .. } => (DeskStatus::Open, reason),
         RefundStanding::Done { .. } => (DeskStatus::Moved, reason),
-        RefundStanding::Failed { why } => (DeskStatus::Stayed, format!("{why}: {reason}")),
+        RefundStanding::Failed { why, .. } => (DeskStatus::Stayed, format!("{why}: {reason}")),
     };
     let kind = DeskKind::Refund;
     Ok(Some(DeskNews { kind, status, reference, of, ours: None, amount_minor, currency, why }))

@@ -6,13 +6,13 @@ use onrush_core::money::Currency;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Our ids, which travel with Stripe's objects.
+/// Our ids, which travel with Stripe's objects; by its documents an object may have `null` instead.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Metadata(BTreeMap<String, String>);
+pub(super) struct Metadata(Option<BTreeMap<String, String>>);
 
 impl Metadata {
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.0.as_ref()?.get(name).map(String::as_str)
     }
 }
 
@@ -128,7 +128,7 @@ impl Refund {
             "pending" | "requires_action" => Some(RefundStanding::Pending { reference }),
             status @ ("failed" | "canceled") => {
                 let why = self.failure_reason.unwrap_or_else(|| status.to_owned());
-                Some(RefundStanding::Failed { why })
+                Some(RefundStanding::Failed { reference: Some(reference), why })
             }
             _ => None,
         }
