@@ -43,6 +43,21 @@ pub async fn move_into_files(
         "another `onrush archive` is at it, or an audit reads the history: wait until that has ended, \
          then try again",
     )?;
+    let moved = move_held(&mut history, ledger, publishers, dir, on).await;
+    if moved.is_err() {
+        // Whoever tries again need not wait until PostgreSQL sees that the connection is gone.
+        history.end().await;
+    }
+    moved
+}
+
+async fn move_held(
+    history: &mut HeldHistory,
+    ledger: &PgLedger,
+    publishers: &[String],
+    dir: &Path,
+    on: &mut (dyn FnMut(ArchiveStep) + Send),
+) -> Result<Moved, String> {
     let bytes_before = history.bytes().await.map_err(sentence)?;
     let before = ledger.history_files().await.map_err(sentence)?.len();
     let mut readers = history.readers().await.map_err(sentence)?;
@@ -64,7 +79,7 @@ pub async fn move_into_files(
             moved.waiting.push(Waiting { event, reader, is_ledger, reached, last });
             continue;
         }
-        let step = Step { history: &history, origin: &origin, dir, last: &last };
+        let step = Step { history, origin: &origin, dir, last: &last };
         let wrong = |why: String| format!("{}: {why}", dir.join(name_of(event)).display());
         let (kept, file_bytes) = step.write(on).await.map_err(wrong)?;
         let file = file_of(event, &kept);
