@@ -72,11 +72,14 @@ impl Sagas {
         });
         let filter = DeskFilter { booking: Some(booking.clone()), ..DeskFilter::default() };
         let entries = self.ledger.desk(filter, MOST_OF_ONE).await?.rows;
-        let by_desk = entries.iter().filter(|entry| {
-            Some(&entry.payment) == payment
-                && entry.kind == DeskKind::Refund
-                && entry.status != DeskStatus::Stayed
-        });
+        let of_it =
+            |kind| move |entry: &&DeskEntry| Some(&entry.payment) == payment && entry.kind == kind;
+        if entries.iter().any(|entry| of_it(DeskKind::SecondPayment)(&entry)) {
+            // What is written down does not say which of the two it went back of.
+            return Ok(0);
+        }
+        let refunds = entries.iter().filter(of_it(DeskKind::Refund));
+        let by_desk = refunds.filter(|entry| entry.status != DeskStatus::Stayed);
         Ok(by_us.map(|row| row.amount_minor).sum::<i64>()
             + by_desk.map(|entry| entry.amount_minor).sum::<i64>())
     }

@@ -193,7 +193,7 @@ impl Sagas {
             Todo::Cancel => self.cancel(record).await,
             Todo::TellFailed => self.tell_failed(record).await,
             Todo::Confirm => self.confirm(record).await,
-            Todo::Refund => self.refund_present(record).await,
+            Todo::Refund => self.look_at_refunds(record).await,
             Todo::TellRefunded => self.tell_refunded(record).await,
         }
     }

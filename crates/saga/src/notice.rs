@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::gateway::{DeskNews, GatewayError, News, Notice, Ours, RefundStanding, Standing};
-use super::look::DriveError;
+use super::look::{DriveError, Look, Trouble};
 use super::rows::{order_of, order_of_refund};
 use super::sagas::Sagas;
 use onrush_base::amount::readable;
@@ -179,23 +179,14 @@ impl Sagas {
                     RefundStatus::Failed,
                     RefundStanding::Pending { .. } | RefundStanding::Failed { .. },
                 ) => return Ok(()),
-                // The driver asks the gateway again under the same key, and writes what it says.
+                // The gateway is asked under the same key, and what it says is believed.
                 (
                     RefundStatus::Requested | RefundStatus::Sent,
                     RefundStanding::Done { .. } | RefundStanding::Failed { .. },
-                ) => {
-                    if record.saga.stuck.is_none() || record.saga.tries < self.patience.tries {
-                        self.drive_on(record, true).await?;
-                        return Ok(());
-                    }
-                    // Its patience was used up: this is what it had been waiting for.
-                    let mut draft = Draft::of(&record, self.now());
-                    draft.stuck(None);
-                    draft.tries(0);
-                    draft.next_at(Some(self.now()));
-                    draft.note("the gateway told of the refund");
-                    draft
-                }
+                ) => match self.ended(&record, row).await? {
+                    Some(draft) => draft,
+                    None => return Ok(()),
+                },
                 // The buyer's bank sent it back after all.
                 (RefundStatus::Done, RefundStanding::Failed { why, .. }) => {
                     self.bounced(&record, payment, refund, why)
@@ -218,6 +209,43 @@ impl Sagas {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// What came of a refund that a message says is over; `None` if the gateway is asked again soon.
+    ///
+    /// It is written down whatever else the saga is stuck for.
+    async fn ended(&self, record: &SagaRecord, row: &Refund) -> Result<Option<Draft>, NoticeError> {
+        let of = |paid: &&Payment| paid.payment == row.payment;
+        let unknown = || NoticeError::Mismatch("there is no such payment".into());
+        let paid = record.payments.iter().find(of).ok_or_else(unknown)?;
+        let look = match self.refund_at_gateway(record, paid, row).await {
+            Ok(RefundStanding::Pending { .. }) => {
+                Err(Trouble::Later("the gateway says that it works on the refund".into()))
+            }
+            Ok(standing) => self.came_of(&self.heard_of(record), row, standing),
+            Err(trouble) => Err(trouble),
+        };
+        match look {
+            Ok(Look::Rest) => Ok(None),
+            Ok(Look::Write(draft) | Look::WriteAndAsk(draft) | Look::WriteAndRest(draft)) => {
+                Ok(Some(draft))
+            }
+            // Nobody looks at a saga that is stuck, unless the gateway tells again.
+            Err(Trouble::Later(why) | Trouble::Stuck(why)) => match record.saga.stuck {
+                None => Ok(None),
+                Some(_) => Err(NoticeError::Gateway(why)),
+            },
+        }
+    }
+
+    /// News is what a saga was waiting for whose patience had been used up: it goes on.
+    fn heard_of(&self, record: &SagaRecord) -> SagaRecord {
+        let mut record = record.clone();
+        if record.saga.stuck.is_some() && record.saga.tries >= self.patience.tries {
+            (record.saga.stuck, record.saga.tries) = (None, 0);
+            record.saga.next_at = Some(self.now());
+        }
+        record
     }
 
     /// Whether the gateway says now that a refund which failed was made.

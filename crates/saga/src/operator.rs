@@ -2,6 +2,7 @@
 
 use super::draft::Draft;
 use super::look::{DriveError, Trouble};
+use super::refunds::is_open;
 use super::rows::refund_of;
 use super::sagas::Sagas;
 use onrush_core::Command;
@@ -308,8 +309,4 @@ fn left_minor(record: &SagaRecord, payment: &Payment, sold: Sold) -> i64 {
         (None, Sold::Final) => 0,
     };
     owed_minor.min(payment.captured_minor) - back_minor
-}
-
-fn is_open(refund: &Refund) -> bool {
-    matches!(refund.status, RefundStatus::Requested | RefundStatus::Sent)
 }

@@ -42,52 +42,91 @@ impl Sagas {
     }
 
     /// A payment's refund that has not come to its end.
-    fn open_refund<'a>(record: &'a SagaRecord, payment: &PaymentId) -> Result<&'a Refund, Trouble> {
-        let open = |refund: &&Refund| {
-            refund.payment == *payment
-                && matches!(refund.status, RefundStatus::Requested | RefundStatus::Sent)
-        };
-        let refund = record.refunds.iter().find(open);
-        refund.ok_or_else(|| Trouble::Stuck("the refund's row is missing".into()))
+    fn open_refund<'a>(record: &'a SagaRecord, payment: &PaymentId) -> Option<&'a Refund> {
+        record.refunds.iter().find(|refund| refund.payment == *payment && is_open(refund))
     }
 
-    async fn refund_at_gateway(
+    /// What the gateway says of a refund, which it makes unless it has.
+    pub(super) async fn refund_at_gateway(
         &self,
         record: &SagaRecord,
         payment: &Payment,
-    ) -> Result<(Refund, RefundStanding), Trouble> {
-        let refund = Self::open_refund(record, &payment.payment)?.clone();
-        let order = order_of_refund(record, payment, &refund);
+        refund: &Refund,
+    ) -> Result<RefundStanding, Trouble> {
+        let order = order_of_refund(record, payment, refund);
         match self.asked(payment, |gateway| gateway.refund(&order)).await {
-            Ok(standing) => Ok((refund, standing)),
+            Ok(standing) => Ok(standing),
             // It will never make this one; another may be made under a key of its own.
-            Err(GatewayError::Refused(why)) => {
-                Ok((refund, RefundStanding::Failed { reference: None, why }))
-            }
+            Err(GatewayError::Refused(why)) => Ok(RefundStanding::Failed { reference: None, why }),
             Err(error @ GatewayError::Unavailable(_)) => Err(error.into()),
         }
     }
 
-    pub(super) async fn refund_present(&self, record: &SagaRecord) -> Result<Look, Trouble> {
-        let payment = Self::present(record)?;
-        let (refund, standing) = self.refund_at_gateway(record, payment).await?;
-        match standing {
-            RefundStanding::Done { reference } => {
-                let mut draft = self.moving(record);
-                draft.advance(Outcome::MoneyReturned, "the money went back")?;
-                self.refund_done(&mut draft, &refund, reference);
-                Ok(Look::Write(draft))
+    /// Asks for refunds that were not asked for yet, of strays as of the present payment, and about
+    /// those that are under way, until there is something to write down.
+    ///
+    /// Each of them may take days or fail: none waits for another.
+    pub(super) async fn look_at_refunds(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let present = record.present().filter(|_| todo(record.position()) == Todo::Refund);
+        let owed =
+            || record.strays().filter(|stray| stray.stage == Stage::Refunding).chain(present);
+        let under_way = owed().filter_map(|payment| {
+            let refund = Self::open_refund(record, &payment.payment)?;
+            Some((payment, refund))
+        });
+        let (sent, requested): (Vec<_>, Vec<_>) =
+            under_way.partition(|(_, refund)| refund.status == RefundStatus::Sent);
+        let mut trouble = None;
+        for (payment, refund) in requested {
+            match self.refund_at_gateway(record, payment, refund).await {
+                Ok(standing) => return self.came_of(record, refund, standing),
+                Err(why) => drop(trouble.get_or_insert(why)),
             }
-            RefundStanding::Pending { reference } => {
-                Ok(self.refund_sent(record, &refund, reference))
+        }
+        if let Some(why) = owed().find_map(|payment| failure(record, payment)) {
+            return Err(Trouble::Stuck(why.to_owned()));
+        }
+        let mut still = None;
+        for (payment, refund) in sent {
+            match self.refund_at_gateway(record, payment, refund).await {
+                Ok(RefundStanding::Pending { reference }) => still = Some((refund, reference)),
+                Ok(standing) => return self.came_of(record, refund, standing),
+                Err(why) => drop(trouble.get_or_insert(why)),
             }
-            RefundStanding::Failed { reference, why } => {
-                Ok(self.refund_failed(record, &refund, reference, &why))
-            }
+        }
+        match (trouble, still) {
+            (Some(trouble), _) => Err(trouble),
+            (None, Some((refund, reference))) => Ok(self.refund_sent(record, refund, reference)),
+            (None, None) => Ok(Look::Rest),
         }
     }
 
-    fn refund_done(&self, draft: &mut Draft, refund: &Refund, reference: String) {
+    /// What came of a refund.
+    pub(super) fn came_of(
+        &self,
+        record: &SagaRecord,
+        refund: &Refund,
+        standing: RefundStanding,
+    ) -> Result<Look, Trouble> {
+        let reference = match standing {
+            RefundStanding::Done { reference } => reference,
+            RefundStanding::Pending { reference } => {
+                return Ok(self.refund_sent(record, refund, reference));
+            }
+            RefundStanding::Failed { reference, why } => {
+                return Ok(self.refund_failed(record, refund, reference, &why));
+            }
+        };
+        let is_present = record.saga.payment.as_ref() == Some(&refund.payment);
+        let mut draft = if is_present {
+            let mut draft = self.moving(record);
+            draft.advance(Outcome::MoneyReturned, "the money went back")?;
+            draft
+        } else {
+            let mut draft = Draft::of(record, self.now());
+            draft.stray(&refund.payment, Stage::Refunded, "a stray payment went back");
+            draft
+        };
         draft.refund(&refund.refund, |row| {
             row.status = RefundStatus::Done;
             row.reference = Some(reference);
@@ -96,6 +135,7 @@ impl Sagas {
         if let Some(message) = refund_done(refund, event, self.now(), None, &self.channels) {
             draft.tell(message);
         }
+        Ok(Look::Write(draft))
     }
 
     /// The gateway works on it, which may take days: it tells when it knows, and is asked now and
@@ -108,10 +148,12 @@ impl Sagas {
             row.reference = Some(reference);
         });
         draft.note("the gateway works on the refund");
-        let under_way_ms = self.now().since_ms(refund.created_at);
-        let pause_ms = (under_way_ms / 8).min(LONGEST_WAIT_MS).max(self.patience.longest_pause_ms);
+        let open = record.refunds.iter().filter(|refund| is_open(refund));
+        let youngest = open.map(|refund| refund.created_at).max().unwrap_or(refund.created_at);
+        let pause_ms = (self.now().since_ms(youngest) / 8).min(LONGEST_WAIT_MS);
+        let pause_ms = pause_ms.max(self.patience.longest_pause_ms);
         draft.next_at(Some(self.now().plus_ms(pause_ms)));
-        Look::WriteAndRest(draft)
+        then_others(draft)
     }
 
     fn refund_failed(
@@ -122,15 +164,15 @@ impl Sagas {
         why: &str,
     ) -> Look {
         let why = format!("the gateway will not give the money back: {why}");
-        let mut draft = self.draft(record);
+        let mut draft = self.moving(record);
+        draft.tries(0);
         draft.refund(&refund.refund, |row| {
             row.status = RefundStatus::Failed;
             row.reference = reference.or(row.reference.take());
             row.why.clone_from(&why);
         });
         draft.note(&why);
-        draft.stuck(Some(&why));
-        Look::WriteAndRest(draft)
+        then_others(draft)
     }
 
     pub(super) async fn tell_refunded(&self, record: &SagaRecord) -> Result<Look, Trouble> {
@@ -175,49 +217,32 @@ impl Sagas {
         record: &SagaRecord,
         woken: bool,
     ) -> Result<Look, Trouble> {
+        if let Some(stray) = record.strays().find(|stray| stray.stage == Stage::Captured) {
+            return Ok(self.send_back(record, stray));
+        }
         if goes_before_strays(record) {
             match self.look_at(record, woken).await {
                 Ok(Look::Rest) => {}
                 look => return look,
             }
         }
-        match self.look_at_strays(record, woken).await {
-            Ok(Look::Rest) => self.look_at(record, woken).await,
-            look => look,
+        // What has to wait is looked at again only when the saga is woken: the rest goes on meanwhile.
+        if record.strays().next().is_some() && (record.saga.tries == 0 || woken) {
+            match self.look_at_refunds(record).await {
+                Ok(Look::Rest) => {}
+                look => return look,
+            }
         }
+        self.look_at(record, woken).await
     }
 
-    /// Money of a payment that is not the present one goes back.
-    ///
-    /// A refund that has to wait is looked at again only when the saga is woken, so that the rest
-    /// goes on meanwhile.
-    async fn look_at_strays(&self, record: &SagaRecord, woken: bool) -> Result<Look, Trouble> {
-        let Some(stray) = record.strays().next() else { return Ok(Look::Rest) };
-        if stray.stage == Stage::Refunding && record.saga.tries > 0 && !woken {
-            return Ok(Look::Rest);
-        }
-        if stray.stage == Stage::Captured {
-            let mut draft = self.moving(record);
-            draft.stray(&stray.payment, Stage::Refunding, STRAY);
-            let (taken_minor, cause) = (stray.captured_minor, RefundCause::Stray);
-            draft.add_refund(refund_of(record, stray, taken_minor, cause, STRAY, self.now()));
-            return Ok(Look::Write(draft));
-        }
-        let (refund, standing) = self.refund_at_gateway(record, stray).await?;
-        match standing {
-            RefundStanding::Done { reference } => {
-                let mut draft = Draft::of(record, self.now());
-                draft.stray(&stray.payment, Stage::Refunded, "a stray payment went back");
-                self.refund_done(&mut draft, &refund, reference);
-                Ok(Look::Write(draft))
-            }
-            RefundStanding::Pending { reference } => {
-                Ok(self.refund_sent(record, &refund, reference))
-            }
-            RefundStanding::Failed { reference, why } => {
-                Ok(self.refund_failed(record, &refund, reference, &why))
-            }
-        }
+    /// Has the money of a payment that is not the present one go back.
+    fn send_back(&self, record: &SagaRecord, stray: &Payment) -> Look {
+        let mut draft = self.moving(record);
+        draft.stray(&stray.payment, Stage::Refunding, STRAY);
+        let (taken_minor, cause) = (stray.captured_minor, RefundCause::Stray);
+        draft.add_refund(refund_of(record, stray, taken_minor, cause, STRAY, self.now()));
+        Look::Write(draft)
     }
 }
 
@@ -242,11 +267,36 @@ fn goes_before_strays(record: &SagaRecord) -> bool {
         // It waits as well: for the buyer, not longer than the hold does.
         // So does what was cancelled, for days if need be: it has a refund of its own to ask for.
         Todo::Watch | Todo::AskHold => strays.all(|stray| is_sent(&stray.payment)),
-        // Of two refunds one is asked for, and then the other.
-        Todo::Refund => {
-            let present = record.saga.payment.as_ref();
-            strays.all(|stray| is_sent(&stray.payment)) && !present.is_some_and(is_sent)
-        }
-        Todo::Rest => false,
+        // Its refund is one of those that are looked at.
+        Todo::Refund | Todo::Rest => false,
     }
+}
+
+/// Whether nobody knows yet what comes of it.
+pub(super) fn is_open(refund: &Refund) -> bool {
+    matches!(refund.status, RefundStatus::Requested | RefundStatus::Sent)
+}
+
+/// Why the last refund of a payment failed whose money is to go back, if none is under way.
+fn failure<'a>(record: &'a SagaRecord, payment: &Payment) -> Option<&'a str> {
+    let of_it = || record.refunds.iter().filter(|refund| refund.payment == payment.payment);
+    if of_it().any(is_open) {
+        return None;
+    }
+    Some(of_it().next_back().map_or("the refund's row is missing", |refund| refund.why.as_str()))
+}
+
+/// A refund has to wait, or has failed. Others that were not asked for yet are, before the saga
+/// rests; then what failed waits for an operator.
+fn then_others(mut draft: Draft) -> Look {
+    let record = draft.record();
+    if record.refunds.iter().any(|refund| refund.status == RefundStatus::Requested) {
+        return Look::Write(draft);
+    }
+    let mut owed = record.payments.iter().filter(|payment| payment.stage == Stage::Refunding);
+    if let Some(why) = owed.find_map(|payment| failure(record, payment)).map(str::to_owned) {
+        draft.next_at(None);
+        draft.stuck(Some(&why));
+    }
+    Look::WriteAndRest(draft)
 }

@@ -91,6 +91,24 @@ async fn an_account_that_tells_of_charges_only_is_asked_for_its_refunds() {
 }
 
 #[tokio::test]
+async fn a_second_payments_refund_is_seen_although_the_first_one_went_back_as_well() {
+    let (at, booking, payment) = sold().await;
+    let told = at.fake.events().len();
+    at.fake.pay_again(&payment);
+    at.bring_from(told).await;
+    let path = format!("/events/e/bookings/{booking}/cancel");
+    let body = json!({"by": "ann", "why": "rain"});
+    at.shop.admin("POST", &path).json(&body).send().await.expect(200);
+    at.until(&booking, |record| record.saga.step == Step::Failed).await;
+    at.fake.refund_at_desk(&payment, 2_500);
+    let told = at.fake.events().len();
+    at.fake.tell_of_refunds(&payment);
+    at.bring_from(told).await;
+    let kinds: Vec<Value> = entries(&at).await.iter().map(|entry| entry["kind"].clone()).collect();
+    assert!(kinds.contains(&json!("refund")), "{kinds:?}");
+}
+
+#[tokio::test]
 async fn a_dispute_is_seen_when_it_begins_and_when_it_is_decided() {
     let (at, booking, payment) = sold().await;
     let told = at.fake.events().len();

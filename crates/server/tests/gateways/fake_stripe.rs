@@ -113,10 +113,10 @@ impl FakeStripe {
         books.tell("payment_intent.succeeded", second);
     }
 
-    /// Money goes back from the desk: nothing of ours is in the refund's metadata.
+    /// Money of the last intent goes back from the desk: nothing of ours is in the refund's metadata.
     pub(crate) fn refund_at_desk(&self, payment: &str, amount: i64) {
         let mut books = self.books();
-        let found = books.intents.iter().find(|it| it["metadata"]["payment"] == payment);
+        let found = books.intents.iter().rfind(|it| it["metadata"]["payment"] == payment);
         let intent = found.expect("it was created").clone();
         let made = json!({
             "id": format!("re_{}", books.refunds.len()), "object": "refund", "amount": amount,
@@ -140,7 +140,7 @@ impl FakeStripe {
     /// Tells how much of a payment's charge went back altogether, as Stripe does after each refund.
     pub(crate) fn tell_of_refunds(&self, payment: &str) {
         let mut books = self.books();
-        let found = books.intents.iter().find(|it| it["metadata"]["payment"] == payment);
+        let found = books.intents.iter().rfind(|it| it["metadata"]["payment"] == payment);
         let intent = found.expect("it was created").clone();
         let of_it = books.refunds.iter().filter(|it| it["payment_intent"] == intent["id"]);
         let back: i64 = of_it.map(|it| it["amount"].as_i64().unwrap()).sum();
@@ -232,6 +232,14 @@ impl FakeStripe {
             intent[sum] = intent["amount"].clone();
         });
         true
+    }
+
+    /// Money comes for a payment that was cancelled.
+    pub(crate) fn pay_late(&self, payment: &str) {
+        self.change(payment, "payment_intent.succeeded", |intent| {
+            intent["status"] = json!("succeeded");
+            intent["amount_received"] = intent["amount"].clone();
+        });
     }
 
     /// The bank sets free what was set aside, as it does after some days.

@@ -1,0 +1,129 @@
+//! Several refunds of one booking: none waits for another, and none is lost sight of.
+
+use crate::at_stripe::{StripeShop, pay, paying};
+use onrush_core::saga::{Stage, Step};
+use onrush_ledger::money::RefundStatus;
+use onrush_ledger::saga::SagaRecord;
+use serde_json::json;
+
+/// A booking that is paid for, and its payments: declined ones, and the one that paid.
+async fn paid_after(at: &StripeShop, declined: usize) -> (String, Vec<String>) {
+    at.sell(10).await;
+    let guest = at.shop.guest().await;
+    let (booking, first) = paying(&guest, "h").await;
+    let mut payments = vec![first];
+    for n in 0..declined {
+        let told = at.fake.events().len();
+        at.fake.decline(&payments[n], "insufficient_funds");
+        at.bring_from(told).await;
+        at.until(&booking, |record| record.present().is_some_and(|row| row.stage == Stage::Void))
+            .await;
+        at.shop.clock.advance_ms(1);
+        let next = pay(&guest, &booking, &format!("p{n}")).await.expect(201).text("payment");
+        payments.push(next);
+    }
+    let told = at.fake.events().len();
+    at.fake.pay(&payments[declined]);
+    at.bring_from(told).await;
+    at.until(&booking, |record| record.saga.step == Step::Confirmed).await;
+    (booking, payments)
+}
+
+/// Money comes for a payment that had ended.
+async fn comes_late(at: &StripeShop, payment: &str) {
+    let told = at.fake.events().len();
+    at.fake.pay_late(payment);
+    at.bring_from(told).await;
+}
+
+fn refund_of<'a>(record: &'a SagaRecord, payment: &str) -> &'a str {
+    let mut refunds = record.refunds.iter();
+    let refund = refunds.find(|refund| refund.payment.as_str() == payment);
+    &refund.expect("it was asked for").refund
+}
+
+fn status_of(record: &SagaRecord, payment: &str) -> Option<RefundStatus> {
+    let mut refunds = record.refunds.iter().rev();
+    refunds.find(|refund| refund.payment.as_str() == payment).map(|refund| refund.status)
+}
+
+/// A cancelled booking with two refunds, at both of which Stripe works: the stray's, and its own.
+async fn two_under_way(at: &StripeShop) -> (String, Vec<String>) {
+    let (booking, payments) = paid_after(at, 1).await;
+    at.fake.hold_refunds();
+    comes_late(at, &payments[0]).await;
+    let cancel = format!("/events/e/bookings/{booking}/cancel");
+    at.shop.organise("POST", &cancel, &json!({"by": "crew", "why": "rain"})).await;
+    let is_sent = |record: &SagaRecord| {
+        payments.iter().all(|payment| status_of(record, payment) == Some(RefundStatus::Sent))
+    };
+    at.until(&booking, is_sent).await;
+    (booking, payments)
+}
+
+#[tokio::test]
+async fn news_of_one_refund_is_not_lost_while_another_is_under_way() {
+    let at = StripeShop::start().await;
+    let (booking, payments) = two_under_way(&at).await;
+    let told = at.fake.events().len();
+    let record = at.saga_record(&booking).await;
+    at.fake.settle_refund(refund_of(&record, &payments[1]), "succeeded", "refund.updated");
+    at.bring_from(told).await;
+    let record = at.until(&booking, |record| record.saga.step == Step::Failed).await;
+    assert_eq!(status_of(&record, &payments[0]), Some(RefundStatus::Sent));
+
+    let told = at.fake.events().len();
+    at.fake.settle_refund(refund_of(&record, &payments[0]), "succeeded", "refund.updated");
+    at.bring_from(told).await;
+    at.until(&booking, |record| record.strays().next().is_none()).await;
+}
+
+#[tokio::test]
+async fn each_refund_is_asked_about_when_no_news_of_it_comes() {
+    let at = StripeShop::start().await;
+    let (booking, payments) = two_under_way(&at).await;
+    let record = at.saga_record(&booking).await;
+    at.fake.settle_refund(refund_of(&record, &payments[1]), "succeeded", "refund.updated");
+    let next_at = record.saga.next_at.expect("it is asked about again");
+    at.shop.clock.set(next_at.max(at.shop.clock.now()));
+    let record = at.until(&booking, |record| record.saga.step == Step::Failed).await;
+    assert_eq!(status_of(&record, &payments[0]), Some(RefundStatus::Sent));
+}
+
+#[tokio::test]
+async fn money_that_comes_after_a_refund_failed_goes_back_all_the_same() {
+    let at = StripeShop::start().await;
+    let (booking, payments) = paid_after(&at, 2).await;
+    at.fake.hold_refunds();
+    comes_late(&at, &payments[0]).await;
+    let is_sent = |record: &SagaRecord| status_of(record, &payments[0]) == Some(RefundStatus::Sent);
+    let record = at.until(&booking, is_sent).await;
+    let told = at.fake.events().len();
+    at.fake.settle_refund(refund_of(&record, &payments[0]), "failed", "refund.failed");
+    at.bring_from(told).await;
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+
+    comes_late(&at, &payments[1]).await;
+    let asked = |record: &SagaRecord| status_of(record, &payments[1]) == Some(RefundStatus::Sent);
+    at.until(&booking, asked).await;
+    assert_eq!(at.fake.refunds().len(), 2);
+    // What failed is still somebody's business.
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+}
+
+#[tokio::test]
+async fn news_of_a_refund_is_written_down_although_the_saga_is_stuck_with_another() {
+    let at = StripeShop::start().await;
+    let (booking, payments) = two_under_way(&at).await;
+    let record = at.saga_record(&booking).await;
+    let told = at.fake.events().len();
+    at.fake.settle_refund(refund_of(&record, &payments[0]), "failed", "refund.failed");
+    at.bring_from(told).await;
+    let record = at.until(&booking, |record| record.saga.stuck.is_some()).await;
+    let told = at.fake.events().len();
+    at.fake.settle_refund(refund_of(&record, &payments[1]), "succeeded", "refund.updated");
+    at.bring_from(told).await;
+    let record = at.saga_record(&booking).await;
+    assert_eq!(status_of(&record, &payments[1]), Some(RefundStatus::Done));
+    assert!(record.saga.stuck.is_some(), "the other one is still somebody's business: {record:?}");
+}
