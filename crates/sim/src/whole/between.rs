@@ -136,8 +136,7 @@ impl Pauses {
         }
         let before = Facts::of(files::copy(dir).path());
         let after = Facts::of(files::copy(flipped.path()).path());
-        let audited = onrush_audit::audit(&AuditArgs::of(flipped.path(), true));
-        let audit_finds_it = audited.map_or(true, |report| report.violations > 0);
+        let audit_finds_it = is_found_by_audit(flipped.path());
         let (before, after) = match (before, after) {
             (Ok(before), Ok(after)) => (before, after),
             // Rows from before the newest snapshot are read by the audit alone.
@@ -190,8 +189,13 @@ impl Pauses {
         self.counts.restores_refused += u64::from(refusal.is_some());
         let (now, then) = match (now, then) {
             (Ok(now), Ok(then)) => (now, then),
-            // A file without its log need not be one that can be read.
-            (Ok(_), Err(_)) if refusal.is_some() => return format!("{said}, which is damage"),
+            // A file without its log need not be one that can be read. Rows from before the newest
+            // snapshot are read by the audit alone.
+            (Ok(_), Err(_))
+                if refusal.is_some() || (restore.is_without_log() && is_found_by_audit(at)) =>
+            {
+                return format!("{said}, which is damage");
+            }
             (Err(why), _) | (_, Err(why)) => {
                 self.violations.push(format!("{said}: cannot be read: {why}"));
                 return said;
@@ -276,6 +280,11 @@ fn flip_a_bit(dir: &Path, chance: &mut Chance) -> Option<(String, usize)> {
     bytes[at] ^= 1 << chance.below(8);
     fs::write(path, bytes).expect("files can be written");
     Some((path.file_name()?.to_string_lossy().into_owned(), at))
+}
+
+/// Whether the audit does not call this directory whole.
+fn is_found_by_audit(dir: &Path) -> bool {
+    onrush_audit::audit(&AuditArgs::of(dir, true)).map_or(true, |report| report.violations > 0)
 }
 
 impl Restore {

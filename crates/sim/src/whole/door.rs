@@ -17,6 +17,9 @@ const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 3);
 /// How often a ticket is shown again if nothing is answered.
 const TRIES: u32 = 4;
 
+/// What a scanner may be told about a ticket that lets nobody in.
+const REFUSALS: [&str; 2] = ["INVALID_STATUS", "RESERVATION_NOT_FOUND"];
+
 /// A ticket as somebody shows it.
 #[derive(Clone, Debug)]
 pub(super) struct Ticket {
@@ -31,8 +34,10 @@ pub(super) enum Scan {
     In,
     /// They were in already.
     Again,
-    /// Neither that nor the other.
+    /// Their booking is not confirmed, or not known any more.
     Refused,
+    /// What the scanner asked is not what a scanner may ask.
+    Misunderstood,
     Unknown,
 }
 
@@ -59,7 +64,7 @@ pub(super) async fn let_in(world: Arc<World>, server: Arc<Server>, seed: u64) {
         let Some(ticket) = world.any_ticket(&mut chance) else { continue };
         let [first, second] = &mut scanners;
         // Some scanners ask without one, as the first ones did.
-        let mut key = || keys.percent(80).then(|| format!("scan {}", keys.any()));
+        let mut key = || keys.percent(80).then(|| format!("scan-{}", keys.any()));
         let (one, other) = (key(), key());
         if chance.percent(20) {
             // Somebody has a copy.
@@ -93,7 +98,8 @@ async fn show(
         let scan = match &answer {
             Some(answer) if answer.is_done() => Scan::In,
             Some(answer) if answer.code() == "ALREADY_CHECKED_IN" => Scan::Again,
-            Some(answer) if answer.status < 500 && !answer.is_put_off() => Scan::Refused,
+            Some(answer) if REFUSALS.contains(&answer.code()) => Scan::Refused,
+            Some(answer) if answer.status < 500 && !answer.is_put_off() => Scan::Misunderstood,
             Some(_) | None => Scan::Unknown,
         };
         let code = answer.map(|answer| answer.code().to_owned()).unwrap_or_default();

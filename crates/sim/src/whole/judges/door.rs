@@ -16,6 +16,7 @@ struct Used {
     let_in: u32,
     again: u32,
     unknown: u32,
+    misunderstood: u32,
 }
 
 pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut Vec<String>) {
@@ -27,6 +28,7 @@ pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut 
             Scan::Again => used.again += 1,
             Scan::Unknown => used.unknown += 1,
             Scan::Refused => {}
+            Scan::Misunderstood => used.misunderstood += 1,
         }
     }
     for change in entries.iter().flat_map(|entry| &entry.changes) {
@@ -35,8 +37,9 @@ pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut 
         }
     }
     for ((booking, number), used) in tickets {
-        let Used { in_journal, let_in, again, unknown } = used;
-        let is_right = in_journal <= 1
+        let Used { in_journal, let_in, again, unknown, misunderstood } = used;
+        let is_right = misunderstood == 0
+            && in_journal <= 1
             && let_in <= in_journal
             && (again == 0 || in_journal == 1)
             && in_journal <= let_in + unknown;
