@@ -13,7 +13,6 @@ use crate::settings::SingleSeats;
 use crate::spec::{CategorySpec, SeatSpec};
 use crate::view::{CategoryView, SeatStatus, Units};
 use hashbrown::HashMap;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -221,8 +220,8 @@ impl Seats {
             return None;
         }
         let filter = self.filter(order, single_seats, prices_minor);
-        let seen = self.seen_with(channels);
-        seen.let_all(&self.positions(first_choice), &filter).then(|| first_choice.to_vec())
+        let positions = self.positions(first_choice);
+        self.segments.let_all(&positions, &filter, channels).then(|| first_choice.to_vec())
     }
 
     /// The best seats of an order that are free for everybody, or in one channel, by id, at these
@@ -239,18 +238,21 @@ impl Seats {
             return self.best_accessible(order, prices_minor, &SeatState::free_in(channel));
         }
         let filter = self.filter(order, single_seats, prices_minor);
-        let segments = match channel {
-            None => Cow::Borrowed(&self.segments),
-            Some(channel) => Cow::Owned(self.segments.seen_by(&[Whose::Channels(channel)])),
+        let seen = match channel {
+            None => self.segments.to_everybody(),
+            Some(channel) => {
+                let of_it = self.segments.to_channel(channel);
+                of_it.ok_or(Refusal::TooFewSeats { free: 0 })?
+            }
         };
         let quantity = best.quantity();
-        let found = segments.together(quantity, &filter).map(Vec::from_iter);
+        let found = seen.together(quantity, &filter).map(Vec::from_iter);
         let found = found.or_else(|| match best.together() {
             Together::Must => None,
-            Together::Prefer => segments.apart(quantity, &filter),
+            Together::Prefer => seen.apart(quantity, &filter),
         });
         let Some(found) = found else {
-            let Shortage { free, longest } = segments.shortage(&filter);
+            let Shortage { free, longest } = seen.shortage(&filter);
             return Err(if free < quantity {
                 Refusal::TooFewSeats { free }
             } else {
@@ -271,16 +273,6 @@ impl Seats {
         positions
     }
 
-    /// The seats as they are to those who may use these channels.
-    fn seen_with(&self, channels: &[u8]) -> Cow<'_, Segments> {
-        if channels.is_empty() {
-            return Cow::Borrowed(&self.segments);
-        }
-        let of_channels = channels.iter().map(|channel| Whose::Channels(*channel));
-        let may_take: Vec<Whose> = of_channels.chain([Whose::Everybodys]).collect();
-        Cow::Owned(self.segments.seen_by(&may_take))
-    }
-
     /// Checks that a choice of free seats leaves none alone where that can be helped, of everybody's
     /// and these channels'; groups of which all seats were chosen by the rules are fine.
     pub(crate) fn check_singles(
@@ -290,7 +282,7 @@ impl Seats {
         channels: &[u8],
     ) -> Result<(), Refusal> {
         let (chosen, by_rules) = (self.positions(chosen), self.positions(by_rules));
-        match self.seen_with(channels).avoidable_singles(&chosen, &by_rules) {
+        match self.segments.avoidable_singles(&chosen, &by_rules, channels) {
             None => Ok(()),
             Some(Avoidable { seats, instead }) => Err(Refusal::LeavesSingleSeat {
                 seats: self.ids(seats),

@@ -7,48 +7,46 @@
 //! single seats are refused, a choice that leaves some comes after all that leave none. Seats that
 //! a visitor would rather have come before all that, if every one of them can be had.
 
+mod choice;
 mod free;
+mod layer;
 mod single_seats;
 
+pub(crate) use choice::{Shortage, View};
 pub(crate) use single_seats::Avoidable;
 
-use crate::limits::{MAX_BEST_QUANTITY, MAX_SEATS_PER_SEGMENT};
+use crate::limits::MAX_SEATS_PER_SEGMENT;
 use crate::settings::SingleSeats;
 use crate::spec::SeatSpec;
 use free::FreeSeats;
+use layer::{Layer, Layers};
 use smallvec::SmallVec;
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Seats of one row and one category with no aisle between them: positions that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Segment {
     seats: Range<usize>,
-    free: FreeSeats,
     section: usize,
     category: usize,
     /// The best of its seats'.
     rank: u32,
-    /// The longest run of free seats.
-    longest: u32,
-    /// The best rank of a free seat, if there is one.
-    best_free: Option<u32>,
-    /// The best that the worst rank of 1, 2, … free seats side by side can be; the greatest number
-    /// there is if there are not so many.
-    worst_of: [u32; BOUNDED],
 }
-
-/// Up to how many seats side by side each segment knows how good they can be: as many as most people
-/// ask for. More of them are no better.
-const BOUNDED: usize = 4;
 
 impl Segment {
-    /// No choice of so many seats has a better worst rank.
-    fn worst_rank_at_best(&self, quantity: u32) -> u32 {
-        self.worst_of[(quantity as usize).min(BOUNDED) - 1]
+    /// The runs of these free seats of it that are not named beside.
+    fn runs(&self, mut free: FreeSeats, filter: &Filter) -> Runs {
+        let first = self.seats.start;
+        for seat in filter.named.iter().filter(|seat| self.seats.contains(seat)) {
+            free.set(seat - first, false);
+        }
+        free.runs().map(|run| first + run.start..first + run.end).collect()
     }
 }
+
+/// The longest ranges of seats that are free.
+type Runs = SmallVec<[Range<usize>; 8]>;
 
 /// One of them as others see it; seats, rows and categories are counted from 0 in the order in which
 /// they were added.
@@ -94,51 +92,13 @@ impl Filter {
     }
 }
 
-/// What there is of what was asked for, where it is not enough.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shortage {
-    pub(crate) free: u32,
-    pub(crate) longest: u32,
-}
-
-/// Seats side by side, and what they are compared by.
-#[derive(Clone, Debug)]
-struct Choice {
-    worst_rank: u32,
-    singles: u32,
-    longest_left: Reverse<usize>,
-    seats: Range<usize>,
-}
-
-impl Choice {
-    /// What choices of one segment are compared by.
-    fn key(&self, filter: &Filter) -> (bool, u32, u32, Reverse<usize>, usize) {
-        let is_last = filter.puts_last(self.singles);
-        (is_last, self.worst_rank, self.singles, self.longest_left, self.seats.start)
-    }
-}
-
-/// Where a segment stands among the others: by the best rank of a free seat, its own rank, and
-/// which was added first.
-type Place = (u32, u32, usize);
-
-/// What choices of several segments are compared by: whether they come last for the single seats they
-/// leave, the worst rank, the single seats, the rank of their segment, and which was added first.
-type Key = (bool, u32, u32, u32, usize);
-
-/// What groups in several rows are compared by: whether they come last for the single seats they
-/// leave, the worst rank, the single seats, and which row they begin in.
-type SplitKey = (bool, u32, u32, usize);
-
 /// All segments of one event's seats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Segments {
     segments: Vec<Segment>,
     /// Each row's segments, in the order in which they were added.
     rows: Vec<Range<usize>>,
-    /// The segments that have so many free seats side by side, or the last of these numbers and more,
-    /// by their places: no choice of one is better than its place.
-    by_place: [BTreeSet<Place>; MAX_BEST_QUANTITY as usize + 1],
+    layers: Layers,
     sections: Vec<Box<str>>,
     /// Of each seat, by its position.
     segment_of: Vec<usize>,
@@ -173,11 +133,13 @@ impl Segments {
                 last.category == category && last.seats.len() < MAX_SEATS_PER_SEGMENT
             });
         if goes_on {
-            let last = self.segments.len() - 1;
-            self.change(last, |segment| {
-                segment.seats.end += 1;
-                segment.rank = segment.rank.min(spec.rank);
-            });
+            let nth = self.segments.len() - 1;
+            let last = &mut self.segments[nth];
+            let was = last.rank;
+            last.seats.end += 1;
+            last.rank = was.min(spec.rank);
+            let rank = last.rank;
+            self.layers.each().for_each(|layer| layer.move_rank(nth, was, rank));
         } else {
             let next = self.segments.len();
             match self.rows.last_mut() {
@@ -187,14 +149,11 @@ impl Segments {
             let section = self.section(&spec.section);
             self.segments.push(Segment {
                 seats: position..position + 1,
-                free: FreeSeats::default(),
                 section,
                 category,
                 rank: spec.rank,
-                longest: 0,
-                best_free: None,
-                worst_of: [u32::MAX; BOUNDED],
             });
+            self.layers.each().for_each(Layer::add_segment);
         }
         self.segment_of.push(self.segments.len() - 1);
         self.ranks.push(spec.rank);
@@ -212,311 +171,88 @@ impl Segments {
         })
     }
 
-    fn place(&self, segment: usize) -> Option<(usize, Place)> {
-        let it = &self.segments[segment];
-        Some((it.longest.min(MAX_BEST_QUANTITY) as usize, (it.best_free?, it.rank, segment)))
-    }
-
-    /// Changes a segment, and where it stands.
-    fn change(&mut self, segment: usize, change: impl FnOnce(&mut Segment)) {
-        let before = self.place(segment);
-        change(&mut self.segments[segment]);
-        let after = self.place(segment);
-        if before != after {
-            before.map(|(longest, place)| self.by_place[longest].remove(&place));
-            after.map(|(longest, place)| self.by_place[longest].insert(place));
-        }
-    }
-
     /// All of them, in the order in which they were added.
     pub(crate) fn views(&self) -> impl Iterator<Item = SegmentView> {
         self.rows.iter().enumerate().flat_map(move |(row, segments)| {
-            self.segments[segments.clone()].iter().map(move |segment| SegmentView {
-                seats: segment.seats.clone(),
-                row,
-                category: segment.category,
-                rank: segment.rank,
-                longest: segment.longest,
+            segments.clone().map(move |nth| {
+                let segment = &self.segments[nth];
+                SegmentView {
+                    seats: segment.seats.clone(),
+                    row,
+                    category: segment.category,
+                    rank: segment.rank,
+                    longest: self.layers.everybodys.stock[nth].longest,
+                }
             })
         })
-    }
-
-    fn is_free(&self, seat: usize) -> bool {
-        self.whose[seat] == Whose::Everybodys
     }
 
     /// Says who may take the seat at this position.
     pub(crate) fn set(&mut self, position: usize, whose: Whose) {
-        let was_free = self.is_free(position);
-        self.whose[position] = whose;
-        let is_free = self.is_free(position);
-        if is_free != was_free {
-            let nth = self.segment_of[position];
-            let segment = &mut self.segments[nth];
-            segment.free.set(position - segment.seats.start, is_free);
-            self.count(nth);
+        let was = std::mem::replace(&mut self.whose[position], whose);
+        if was == whose {
+            return;
+        }
+        let nth = self.segment_of[position];
+        let segment = &self.segments[nth];
+        for (layer, is_free) in [(was, false), (whose, true)] {
+            let Some(layer) = self.layers.get_mut(layer) else { continue };
+            let mut free = layer.stock[nth].free;
+            free.set(position - segment.seats.start, is_free);
+            layer.set(nth, segment, free, &self.ranks);
+        }
+        self.layers.forget_if_empty(was);
+    }
+
+    /// The house as it is to everybody.
+    pub(crate) fn to_everybody(&self) -> View<'_> {
+        View { house: self, layer: &self.layers.everybodys }
+    }
+
+    /// The house as far as it is a channel's; `None` if no seat is.
+    pub(crate) fn to_channel(&self, channel: u8) -> Option<View<'_>> {
+        Some(View { house: self, layer: self.layers.of_channel(channel)? })
+    }
+
+    /// Whether those who may use these channels may take a seat.
+    fn is_open(&self, seat: usize, channels: &[u8]) -> bool {
+        match self.whose[seat] {
+            Whose::Nobodys => false,
+            Whose::Everybodys => true,
+            Whose::Channels(channel) => channels.contains(&channel),
         }
     }
 
-    /// Looks again at which seats of a segment are free.
-    fn count(&mut self, nth: usize) {
-        let segment = &self.segments[nth];
-        let ranks = &self.ranks[segment.seats.clone()];
-        let mut longest = 0;
-        let mut worst_of = [u32::MAX; BOUNDED];
-        for run in segment.free.runs() {
-            longest = longest.max(run.len() as u32);
-            // Of so many seats that end here.
-            let mut worst = [u32::MAX; BOUNDED];
-            for rank in &ranks[run] {
-                for more in (1..BOUNDED).rev() {
-                    worst[more] = worst[more - 1].max(*rank);
-                }
-                worst[0] = *rank;
-                for (best, worst) in worst_of.iter_mut().zip(worst) {
-                    *best = worst.min(*best);
-                }
+    /// The seats of a segment that those who may use these channels may take.
+    fn open_with(&self, nth: usize, channels: &[u8]) -> FreeSeats {
+        let layers = channels.iter().filter_map(|channel| self.layers.of_channel(*channel));
+        let everybodys = self.layers.everybodys.stock[nth].free;
+        layers.fold(everybodys, |open, layer| open.or(layer.stock[nth].free))
+    }
+
+    /// What those who may use these channels may take: looks at every segment that they have seats of.
+    fn layer_with(&self, channels: &[u8]) -> Cow<'_, Layer> {
+        let mut seen = Cow::Borrowed(&self.layers.everybodys);
+        let layers = channels.iter().filter_map(|channel| self.layers.of_channel(*channel));
+        for layer in layers {
+            let of_it = layer.stock.iter().enumerate().filter(|(_, stock)| stock.longest > 0);
+            for (nth, stock) in of_it {
+                let open = seen.stock[nth].free.or(stock.free);
+                seen.to_mut().set(nth, &self.segments[nth], open, &self.ranks);
             }
         }
-        self.change(nth, |segment| {
-            segment.longest = longest;
-            segment.best_free = (longest > 0).then_some(worst_of[0]);
-            segment.worst_of = worst_of;
-        });
-    }
-
-    /// The same house as it is to those who may take seats of these kinds only: looks at every seat.
-    pub(crate) fn seen_by(&self, may_take: &[Whose]) -> Self {
-        let mut seen = self.clone();
-        for (seat, whose) in seen.whose.iter_mut().enumerate() {
-            let is_free = may_take.contains(whose);
-            *whose = if is_free { Whose::Everybodys } else { Whose::Nobodys };
-            let segment = &mut seen.segments[seen.segment_of[seat]];
-            segment.free.set(seat - segment.seats.start, is_free);
-        }
-        (0..seen.segments.len()).for_each(|nth| seen.count(nth));
         seen
     }
 
-    /// Whether all of these may be chosen.
-    pub(crate) fn let_all(&self, positions: &[usize], filter: &Filter) -> bool {
+    /// Whether those who may use these channels may choose all of these.
+    pub(crate) fn let_all(&self, positions: &[usize], filter: &Filter, channels: &[u8]) -> bool {
         positions.iter().all(|seat| {
             let segment = &self.segments[self.segment_of[*seat]];
-            self.is_free(*seat) && !filter.named.contains(seat) && filter.lets(segment)
+            let is_open = self.is_open(*seat, channels);
+            is_open && !filter.named.contains(seat) && filter.lets(segment)
         })
-    }
-
-    /// The best seats side by side, by their positions.
-    pub(crate) fn together(&self, quantity: u32, filter: &Filter) -> Option<Range<usize>> {
-        self.best_together(quantity, filter).map(|choice| choice.seats)
-    }
-
-    fn best_together(&self, quantity: u32, filter: &Filter) -> Option<Choice> {
-        let mut best: Option<(Key, Choice)> = None;
-        // The last set has the runs of its own length and all that are longer.
-        let shortest = quantity.min(MAX_BEST_QUANTITY) as usize;
-        for long_enough in &self.by_place[shortest..] {
-            for &(best_free, rank, nth) in long_enough {
-                // Nothing from here on leaves fewer single seats than none.
-                if best.as_ref().is_some_and(|(key, _)| *key <= (false, best_free, 0, rank, nth)) {
-                    break;
-                }
-                let segment = &self.segments[nth];
-                if !filter.lets(segment) {
-                    continue;
-                }
-                let at_best = segment.worst_rank_at_best(quantity);
-                if best.as_ref().is_some_and(|(key, _)| *key <= (false, at_best, 0, rank, nth)) {
-                    continue;
-                }
-                // A choice that comes last does not rule out one of a worse rank that leaves nobody alone.
-                let mut within =
-                    best.as_ref().filter(|(key, _)| !key.0).map_or(u32::MAX, |(key, _)| key.1);
-                if filter.takes_the_best_rank() && quantity as usize <= BOUNDED {
-                    within = within.min(at_best);
-                }
-                let among = segment.seats.clone();
-                if let Some(it) = self.best_of(segment, among, quantity, within, filter) {
-                    let key = (filter.puts_last(it.singles), it.worst_rank, it.singles, rank, nth);
-                    if best.as_ref().is_none_or(|(best, _)| key < *best) {
-                        best = Some((key, it));
-                    }
-                }
-            }
-        }
-        best.map(|(_, choice)| choice)
-    }
-
-    /// Seats in as few groups of at least two as can be, in rows one behind the other of one section.
-    ///
-    /// It takes the longest runs of such rows, and of several such rows those whose worst seat is
-    /// best, then those that leave the fewest single seats, then those that were added first.
-    pub(crate) fn apart(&self, quantity: u32, filter: &Filter) -> Option<Vec<usize>> {
-        (2..=quantity / 2).find_map(|groups| {
-            let groups = groups as usize;
-            let mut best: Option<(SplitKey, Vec<Choice>)> = None;
-            let mut tried = BTreeSet::new();
-            for (best_free, _, nth) in self.by_best_pair() {
-                // Nothing from here on is better than that, or as good and of rows that were added first.
-                if best.as_ref().is_some_and(|(key, _)| *key < (false, best_free, 0, 0)) {
-                    break;
-                }
-                if !filter.lets(&self.segments[nth]) {
-                    continue;
-                }
-                let row = self.rows.partition_point(|row| row.end <= nth);
-                for first in (row + 1).saturating_sub(groups)..=row {
-                    if !tried.insert(first) {
-                        continue;
-                    }
-                    let Some(found) = self.groups_from(first, groups, quantity, filter) else {
-                        continue;
-                    };
-                    let worst_rank = found.iter().map(|group| group.worst_rank).max().unwrap_or(0);
-                    let singles = found.iter().map(|group| group.singles).sum();
-                    let key = (filter.puts_last(singles), worst_rank, singles, first);
-                    if best.as_ref().is_none_or(|(best, _)| key < *best) {
-                        best = Some((key, found));
-                    }
-                }
-            }
-            let (_, found) = best?;
-            let mut seats: Vec<usize> = found.into_iter().flat_map(|group| group.seats).collect();
-            seats.sort_unstable();
-            Some(seats)
-        })
-    }
-
-    /// The places of all segments that have two free seats side by side, the best first.
-    fn by_best_pair(&self) -> impl Iterator<Item = Place> {
-        let mut ways: Vec<_> = self.by_place[2..].iter().map(|set| set.iter().peekable()).collect();
-        std::iter::from_fn(move || {
-            let next = ways.iter_mut().filter_map(|way| Some((**way.peek()?, way)));
-            let (place, way) = next.min_by_key(|(place, _)| *place)?;
-            way.next();
-            Some(place)
-        })
-    }
-
-    /// So many groups in as many rows, from this one on.
-    fn groups_from(
-        &self,
-        first: usize,
-        groups: usize,
-        quantity: u32,
-        filter: &Filter,
-    ) -> Option<Vec<Choice>> {
-        let section = self.segments[self.rows[first].start].section;
-        let last = (first + groups).min(self.rows.len()) - 1;
-        let segments = &self.segments[self.rows[first].start..self.rows[last].end];
-        let within = segments.iter().filter(|segment| {
-            segment.section == section && segment.longest >= 2 && filter.lets(segment)
-        });
-        let mut found: Vec<(&Segment, Range<usize>)> = within
-            .flat_map(|segment| {
-                self.runs(segment, filter).into_iter().map(move |run| (segment, run))
-            })
-            .filter(|(_, run)| run.len() >= 2)
-            .collect();
-        // What needs nothing of this row is found from the next one on.
-        let end_of_first = self.segments[self.rows[first].end - 1].seats.end;
-        if found.first().is_none_or(|(_, run)| run.start >= end_of_first) {
-            return None;
-        }
-        found.sort_by_key(|(_, run)| Reverse(run.len()));
-        found.truncate(groups);
-        let room: usize = found.iter().map(|(_, run)| run.len()).sum();
-        let mut left = quantity as usize;
-        if found.len() < groups || room < left {
-            return None;
-        }
-        let mut chosen = Vec::new();
-        for (nth, (segment, run)) in found.into_iter().enumerate() {
-            let for_others = 2 * (groups - nth - 1);
-            let size = run.len().min(left - for_others);
-            chosen.push(self.best_of(segment, run, size as u32, u32::MAX, filter)?);
-            left -= size;
-        }
-        Some(chosen)
-    }
-
-    /// What there is, where it is not enough.
-    pub(crate) fn shortage(&self, filter: &Filter) -> Shortage {
-        let mut found = Shortage::default();
-        for segment in self.segments.iter().filter(|segment| filter.lets(segment)) {
-            for run in self.runs(segment, filter) {
-                let len = run.len() as u32;
-                found.free += len;
-                found.longest = found.longest.max(len);
-            }
-        }
-        found
-    }
-
-    /// The best choice of a segment among these seats of it, unless its worst rank is beyond this one.
-    fn best_of(
-        &self,
-        segment: &Segment,
-        among: Range<usize>,
-        quantity: u32,
-        worst_rank: u32,
-        filter: &Filter,
-    ) -> Option<Choice> {
-        let quantity = quantity as usize;
-        let runs = self.runs(segment, filter);
-        let mut best: Option<Choice> = None;
-        let mut within = worst_rank;
-        for (nth, run) in runs.iter().enumerate() {
-            let seats = run.start.max(among.start)..run.end.min(among.end);
-            if seats.len() < quantity {
-                continue;
-            }
-            let others = runs.iter().enumerate().filter(|(other, _)| *other != nth);
-            let longest_other = others.map(|(_, run)| run.len()).max().unwrap_or(0);
-            // Seats that end here and are side by side, none of them worse than what is asked for.
-            let mut good = 0;
-            for (end, rank) in (seats.start + 1..).zip(&self.ranks[seats]) {
-                good = if *rank <= within { good + 1 } else { 0 };
-                if good < quantity {
-                    continue;
-                }
-                let seats = end - quantity..end;
-                let (start, ranks) = (seats.start, self.ranks[seats.clone()].iter());
-                let worst_rank = ranks.copied().max().unwrap_or(0);
-                if worst_rank > within {
-                    continue;
-                }
-                let sides = [start - run.start, run.end - seats.end];
-                let it = Choice {
-                    worst_rank,
-                    singles: sides.iter().filter(|side| **side == 1).count() as u32,
-                    longest_left: Reverse(sides[0].max(sides[1]).max(longest_other)),
-                    seats,
-                };
-                if best.as_ref().is_none_or(|best| it.key(filter) < best.key(filter)) {
-                    // What comes last may still be beaten by a worse rank.
-                    if !filter.puts_last(it.singles) {
-                        within = worst_rank;
-                    }
-                    best = Some(it);
-                }
-            }
-        }
-        best
-    }
-
-    /// The runs of free seats of a segment that are not named beside.
-    fn runs(&self, segment: &Segment, filter: &Filter) -> Runs {
-        let (first, mut free) = (segment.seats.start, segment.free);
-        for seat in filter.named.iter().filter(|seat| segment.seats.contains(seat)) {
-            free.set(seat - first, false);
-        }
-        free.runs().map(|run| first + run.start..first + run.end).collect()
     }
 }
-
-/// The longest ranges of seats that are free.
-type Runs = SmallVec<[Range<usize>; 8]>;
 
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,11 @@ impl FreeSeats {
         }
     }
 
+    /// The seats that are free here or there.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
     /// The longest ranges of free seats, in order.
     pub(super) fn runs(self) -> impl Iterator<Item = Range<usize>> {
         let mut from = 0;

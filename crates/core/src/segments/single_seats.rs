@@ -5,7 +5,7 @@
 //! taken. That can be helped if as many seats side by side of the same category leave none alone, the
 //! choice's other groups staying where they are: the nearest in the same segment, else the best ones.
 
-use super::{Filter, Segments};
+use super::{Filter, Segments, View};
 use crate::settings::SingleSeats;
 use std::ops::Range;
 
@@ -19,25 +19,26 @@ pub(crate) struct Avoidable {
 }
 
 impl Segments {
-    /// The single seats that the first group leaves that need not, of a choice of free seats; but
-    /// for groups with seats that are kept for somebody, and those of which all seats are in
-    /// `exempt`. Both lists are in order.
+    /// The single seats that the first group leaves that need not, of a choice of seats that are free
+    /// to those who may use these channels; but for groups with seats that are kept for somebody, and
+    /// those of which all seats are in `exempt`. Both lists are in order.
     pub(crate) fn avoidable_singles(
         &self,
         chosen: &[usize],
         exempt: &[usize],
+        channels: &[u8],
     ) -> Option<Avoidable> {
         self.groups(chosen).into_iter().find_map(|group| {
-            let seats = self.singles(&group, chosen);
+            let seats = self.singles(&group, chosen, channels);
             let is_exempt = group.clone().all(|seat| exempt.binary_search(&seat).is_ok());
-            let has_kept = group.clone().any(|seat| !self.is_free(seat));
+            let has_kept = group.clone().any(|seat| !self.is_open(seat, channels));
             if seats.is_empty() || is_exempt || has_kept {
                 return None;
             }
             let others = chosen.iter().copied().filter(|seat| !group.contains(seat));
             let filter = self.like(&group, others.collect());
-            let moved =
-                self.nearest(&group, &filter).or_else(|| self.elsewhere(&group, &filter))?;
+            let nearest = self.nearest(&group, &filter, channels);
+            let moved = nearest.or_else(|| self.elsewhere(&group, &filter, channels))?;
             let mut instead = filter.named;
             instead.extend(moved);
             instead.sort_unstable();
@@ -63,10 +64,11 @@ impl Segments {
     }
 
     /// The free seats that this group of a choice leaves alone.
-    fn singles(&self, group: &Range<usize>, chosen: &[usize]) -> Vec<usize> {
+    fn singles(&self, group: &Range<usize>, chosen: &[usize], channels: &[u8]) -> Vec<usize> {
         let segment = &self.segments[self.segment_of[group.start]].seats;
         let is_left = |seat: usize| {
-            segment.contains(&seat) && self.is_free(seat) && chosen.binary_search(&seat).is_err()
+            let is_free = segment.contains(&seat) && self.is_open(seat, channels);
+            is_free && chosen.binary_search(&seat).is_err()
         };
         let before = group.start.checked_sub(1).filter(|seat| is_left(*seat));
         let before = before.filter(|seat| seat.checked_sub(1).is_none_or(|other| !is_left(other)));
@@ -87,9 +89,15 @@ impl Segments {
     }
 
     /// The nearest as many seats of the same segment that leave none alone.
-    fn nearest(&self, group: &Range<usize>, filter: &Filter) -> Option<Range<usize>> {
-        let segment = &self.segments[self.segment_of[group.start]];
-        let fits = self.runs(segment, filter).into_iter().flat_map(|run| {
+    fn nearest(
+        &self,
+        group: &Range<usize>,
+        filter: &Filter,
+        channels: &[u8],
+    ) -> Option<Range<usize>> {
+        let nth = self.segment_of[group.start];
+        let runs = self.segments[nth].runs(self.open_with(nth, channels), filter);
+        let fits = runs.into_iter().flat_map(|run| {
             let starts = run.start..(run.end + 1).saturating_sub(group.len());
             let leaves_none =
                 move |start: &usize| start - run.start != 1 && run.end - (start + group.len()) != 1;
@@ -100,9 +108,15 @@ impl Segments {
     }
 
     /// The best as many seats of any segment that leave none alone.
-    fn elsewhere(&self, group: &Range<usize>, filter: &Filter) -> Option<Range<usize>> {
+    fn elsewhere(
+        &self,
+        group: &Range<usize>,
+        filter: &Filter,
+        channels: &[u8],
+    ) -> Option<Range<usize>> {
         let quantity = u32::try_from(group.len()).ok()?;
-        let best = self.best_together(quantity, filter)?;
+        let layer = self.layer_with(channels);
+        let best = View { house: self, layer: &layer }.best_together(quantity, filter)?;
         (best.singles == 0).then_some(best.seats)
     }
 }

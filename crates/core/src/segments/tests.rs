@@ -1,6 +1,6 @@
 //! Every state of small houses, against the plainest search there is.
 
-use super::{Filter, Segments, Whose};
+use super::{Filter, Segments, View, Whose};
 use crate::settings::SingleSeats;
 use crate::spec::{Access, SeatSpec};
 
@@ -127,7 +127,7 @@ fn seats_side_by_side_are_found_whenever_there_are_some_and_are_the_best() {
         let house = house(rows);
         each_state(&house, |free, segments| {
             for quantity in 1..=6 {
-                let found = segments.together(quantity as u32, &anything());
+                let found = segments.to_everybody().together(quantity as u32, &anything());
                 let runs = (0..house.len() + 1 - quantity.min(house.len())).filter_map(|start| {
                     let seats: Vec<usize> = (start..start + quantity).collect();
                     let fits = seats.iter().all(|seat| free.get(*seat) == Some(&true));
@@ -151,7 +151,7 @@ fn groups_are_as_few_as_can_be_and_nobody_is_alone() {
         let house = house(rows);
         each_state(&house, |free, segments| {
             for quantity in 4..=7 {
-                if segments.together(quantity as u32, &anything()).is_some() {
+                if segments.to_everybody().together(quantity as u32, &anything()).is_some() {
                     continue;
                 }
                 let fewest = choices(free, quantity)
@@ -163,7 +163,7 @@ fn groups_are_as_few_as_can_be_and_nobody_is_alone() {
                         (nobody_alone && rows <= groups.len()).then_some(groups.len())
                     })
                     .min();
-                let found = segments.apart(quantity as u32, &anything());
+                let found = segments.to_everybody().apart(quantity as u32, &anything());
                 let of_found = found.map(|seats| {
                     assert_eq!(seats.len(), quantity);
                     assert!(seats.iter().all(|seat| free[*seat]), "only free seats are taken");
@@ -218,7 +218,7 @@ fn check_singles(house: &[Drawn], free: &[bool], segments: &Segments, chosen: &[
         let places = places(&group);
         (!seats.is_empty() && !places.is_empty()).then_some((group, seats, places))
     });
-    let found = segments.avoidable_singles(chosen, &[]);
+    let found = segments.avoidable_singles(chosen, &[], &[]);
     let Some((group, seats, places)) = expected else {
         assert_eq!(found, None, "{chosen:?} with {free:?} free");
         return;
@@ -287,10 +287,11 @@ fn best_seats_leave_nobody_alone_where_they_need_not() {
                         (singles > 0, worst, singles)
                     })
                     .min();
-                let found = segments.together(quantity as u32, &strict).map(|seats| {
-                    let (worst, singles) = worth(&house, free, &Vec::from_iter(seats));
-                    (singles > 0, worst, singles)
-                });
+                let found =
+                    segments.to_everybody().together(quantity as u32, &strict).map(|seats| {
+                        let (worst, singles) = worth(&house, free, &Vec::from_iter(seats));
+                        (singles > 0, worst, singles)
+                    });
                 assert_eq!(found, best, "{quantity} of {rows:?} with {free:?} free");
             }
         });
@@ -303,7 +304,7 @@ fn a_shortage_tells_what_there_is() {
     each_state(&house, |free, segments| {
         let all: Vec<usize> = (0..house.len()).filter(|seat| free[*seat]).collect();
         let longest = groups(&house, &all).iter().map(Vec::len).max().unwrap_or(0);
-        let found = segments.shortage(&anything());
+        let found = segments.to_everybody().shortage(&anything());
         assert_eq!((found.free as usize, found.longest as usize), (all.len(), longest));
     });
 }
@@ -311,9 +312,67 @@ fn a_shortage_tells_what_there_is() {
 #[test]
 fn a_row_may_go_on_later_and_a_better_seat_makes_its_segment_better() {
     let segments = segments(&house(&["9", "5", "73"]));
-    let by_place: Vec<_> = segments.by_place.iter().map(Vec::from_iter).collect();
+    let by_place: Vec<_> = segments.layers.everybodys.by_place.iter().map(Vec::from_iter).collect();
     assert_eq!(by_place[1], [&(5, 5, 1), &(9, 9, 0)]);
     assert_eq!(by_place[2], [&(3, 3, 2)]);
-    assert_eq!(segments.together(1, &anything()), Some(3..4));
-    assert_eq!(segments.together(2, &anything()), Some(2..4));
+    assert_eq!(segments.to_everybody().together(1, &anything()), Some(3..4));
+    assert_eq!(segments.to_everybody().together(2, &anything()), Some(2..4));
+}
+
+/// The same house where everybody may take what fits, and nobody else anything.
+fn open_where(house: &[Drawn], fits: impl Fn(usize) -> bool) -> Segments {
+    let mut open = segments(house);
+    (0..house.len()).filter(|seat| !fits(*seat)).for_each(|seat| open.set(seat, Whose::Nobodys));
+    open
+}
+
+#[test]
+fn a_channel_sees_its_seats_as_everybody_sees_a_house_of_these_alone() {
+    let kinds = [Whose::Everybodys, Whose::Nobodys, Whose::Channels(1), Whose::Channels(2)];
+    let house = house(&["12|31", "221"]);
+    let mut segments = segments(&house);
+    let mut whose = vec![Whose::Everybodys; house.len()];
+    let choices = choices(&vec![true; house.len()], 2);
+    for state in 0..kinds.len().pow(house.len() as u32) {
+        for (seat, is) in whose.iter_mut().enumerate() {
+            let kind = kinds[state / kinds.len().pow(seat as u32) % kinds.len()];
+            if *is != kind {
+                *is = kind;
+                segments.set(seat, kind);
+            }
+        }
+        for channel in [1, 2] {
+            let alone = open_where(&house, |seat| whose[seat] == Whose::Channels(channel));
+            let expected = alone.to_everybody();
+            let Some(seen) = segments.to_channel(channel) else {
+                assert_eq!(expected.shortage(&anything()).free, 0);
+                continue;
+            };
+            assert_eq!(seen.shortage(&anything()), expected.shortage(&anything()));
+            for quantity in 1..=4 {
+                let best = |view: View<'_>| view.together(quantity, &anything());
+                assert_eq!(best(seen), best(expected), "{whose:?}");
+                let apart = |view: View<'_>| view.apart(quantity, &anything());
+                assert_eq!(apart(seen), apart(expected), "{whose:?}");
+            }
+        }
+        if state % 8 > 0 {
+            continue;
+        }
+        let channels: &[u8] = if state % 16 == 0 { &[1] } else { &[2, 1] };
+        let is_open = |seat: usize| match whose[seat] {
+            Whose::Nobodys => false,
+            Whose::Everybodys => true,
+            Whose::Channels(channel) => channels.contains(&channel),
+        };
+        let open = open_where(&house, is_open);
+        for chosen in &choices {
+            let all_open = chosen.iter().all(|seat| is_open(*seat));
+            assert_eq!(segments.let_all(chosen, &anything(), channels), all_open);
+            if all_open {
+                let found = segments.avoidable_singles(chosen, &[], channels);
+                assert_eq!(found, open.avoidable_singles(chosen, &[], &[]), "{whose:?}");
+            }
+        }
+    }
 }
