@@ -122,26 +122,30 @@ local function best_first(quantity)
   end
 end
 
--- The first positions, as text, of segments with seats of these signs: all are looked at.
-local function best_of_signs(signs)
-  local pattern, found = '[', {}
-  for sign in pairs(signs) do
-    pattern = pattern .. sign
+-- The first positions, as text, of segments with so many seats of these signs side by side: all are
+-- looked at.
+local function best_of_signs(signs, least)
+  local sign, found = '[', {}
+  for each in pairs(signs) do
+    sign = sign .. each
   end
+  local run = string.rep(sign .. ']', least)
   local all = redis.call('HGETALL', K.segments_free)
   for i = 1, #all, 2 do
-    if string.find(all[i + 1], pattern .. ']') then
+    if string.find(all[i + 1], run) then
       found[#found + 1] = all[i]
     end
   end
   return found
 end
 
--- Goes through the segments with seats of these signs as best_first does.
-local function best_first_of(signs)
+-- Goes through the segments with seats of these signs as best_first does. Of each its rank alone is
+-- read before it comes.
+local function best_first_of(signs, quantity)
   local segments, nth = {}, 0
-  for _, first in ipairs(best_of_signs(signs)) do
-    segments[#segments + 1] = best_segment(tonumber(first))
+  for _, first in ipairs(best_of_signs(signs, quantity)) do
+    local rank = segment_rank(redis.call('ZRANGE', K.segments, first, first, 'BYSCORE')[1])
+    segments[#segments + 1] = {first = tonumber(first), rank = rank}
   end
   table.sort(segments, function(one, other)
     return one.rank < other.rank or (one.rank == other.rank and one.first < other.first)
@@ -155,7 +159,7 @@ end
 
 local function best_together(quantity, filter)
   local best = nil
-  for first, rank in filter.signs and best_first_of(filter.signs) or best_first(quantity) do
+  for first, rank in filter.signs and best_first_of(filter.signs, quantity) or best_first(quantity) do
     if best and best.weight <= best_weight(rank, 0, filter) then
       break
     end
@@ -171,7 +175,7 @@ end
 
 -- All segments with so many free seats side by side that the filter lets, as they were added.
 local function best_open(least, filter)
-  local firsts = filter.signs and best_of_signs(filter.signs)
+  local firsts = filter.signs and best_of_signs(filter.signs, least)
     or redis.call('ZRANGE', K.segments_open, int(least * SEGMENT_CLASS), '+inf', 'BYSCORE')
   table.sort(firsts, function(one, other) return tonumber(one) < tonumber(other) end)
   local segments = {}

@@ -7,6 +7,7 @@
 --   segment_ranks(segment)       its seats' ranks, in order
 --   segments_follow(seats)       writes which seats are free, after their states changed
 --   segment_ids(segment)         its seats' ids, in order
+--   segment_rank(text)           the rank of a segment that is not read otherwise
 --
 -- A segment: { first, row, category, rank, aisle, section, name, ranks, ids }: first is its first
 -- seat's position, row the number of its row, rank the best of its seats'; aisle says whether one
@@ -33,6 +34,10 @@ local function segment_ids(segment)
     ids[#ids + 1] = id
   end
   return ids
+end
+
+local function segment_rank(text)
+  return tonumber(string.match(text, '^%S+ %S+ %S+ (%S+)'))
 end
 
 local function segment_member(first)
