@@ -7,6 +7,10 @@ use onrush_core::money::Currency;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// How many messages there are about a payment before no decline is told of any more: whoever has its
+/// page could fill the file, and have the shop be told, without end.
+const MOST_MESSAGES: u32 = 100;
+
 /// One thing that happened: a line of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
@@ -366,6 +370,9 @@ impl Book {
         }
         let payment = payment.clone();
         if let Some(why) = fault.and_then(Fault::decline) {
+            if there.messages >= MOST_MESSAGES {
+                return refused(409, "TOO_MANY_TRIES", "this payment was declined too often");
+            }
             let told = WebhookFacts { kind: Kind::Declined, why: Some(why), refund: None };
             let messages = there.messages(&[told], None, now);
             return Ok(vec![Change::Declined { payment, why: why.to_owned(), messages }]);

@@ -52,6 +52,21 @@ async fn buyer_who_declines_can_change_his_mind() {
 }
 
 #[tokio::test]
+async fn buyer_who_declines_without_end_fills_no_file_and_may_still_pay() {
+    let stage = Stage::start().await;
+    let order = order("p");
+    stage.gateway.create(&order).await.unwrap();
+    let declined =
+        || std::fs::read_to_string(stage.file()).unwrap().matches("\"declined\"").count();
+    for _ in 0..105 {
+        assert_eq!(submit(&stage, &order, "action=decline&card=").await.status, 303);
+    }
+    assert_eq!(declined(), 100);
+    submit(&stage, &order, "action=pay&card=424242424242").await;
+    assert!(see(&stage, &order).await.text().contains("Paid."));
+}
+
+#[tokio::test]
 async fn page_of_a_payment_that_was_called_off_takes_no_money() {
     let stage = Stage::start().await;
     let (order, unheard) = (order("p"), order("unheard-of"));
