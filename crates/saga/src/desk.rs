@@ -47,7 +47,7 @@ impl Sagas {
         back_minor: i64,
     ) -> Result<(), NoticeError> {
         if let Some(booking) = payment.and_then(booking_of)
-            && self.known_back_minor(&booking, payment).await? >= back_minor
+            && self.known_back_minor(&booking, payment, reference).await? >= back_minor
         {
             return Ok(());
         }
@@ -64,22 +64,25 @@ impl Sagas {
         &self,
         booking: &BookingId,
         payment: Option<&PaymentId>,
+        reference: &str,
     ) -> Result<i64, LedgerError> {
         let Some(record) = self.ledger.saga_record(booking).await? else { return Ok(0) };
+        let row = record.payments.iter().find(|row| Some(&row.payment) == payment);
+        if row.and_then(|row| row.reference.as_deref()) != Some(reference) {
+            // The same order was paid once more, by another payment of the gateway's.
+            return Ok(0);
+        }
         let by_us = record.refunds.iter().filter(|row| {
             Some(&row.payment) == payment
                 && matches!(row.status, RefundStatus::Sent | RefundStatus::Done)
         });
         let filter = DeskFilter { booking: Some(booking.clone()), ..DeskFilter::default() };
         let entries = self.ledger.desk(filter, MOST_OF_ONE).await?.rows;
-        let of_it =
-            |kind| move |entry: &&DeskEntry| Some(&entry.payment) == payment && entry.kind == kind;
-        if entries.iter().any(|entry| of_it(DeskKind::SecondPayment)(&entry)) {
-            // What is written down does not say which of the two it went back of.
-            return Ok(0);
-        }
-        let refunds = entries.iter().filter(of_it(DeskKind::Refund));
-        let by_desk = refunds.filter(|entry| entry.status != DeskStatus::Stayed);
+        let by_desk = entries.iter().filter(|entry| {
+            Some(&entry.payment) == payment
+                && entry.kind == DeskKind::Refund
+                && entry.status != DeskStatus::Stayed
+        });
         Ok(by_us.map(|row| row.amount_minor).sum::<i64>()
             + by_desk.map(|entry| entry.amount_minor).sum::<i64>())
     }

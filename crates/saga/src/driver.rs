@@ -157,7 +157,7 @@ impl Sagas {
 
     fn troubled(&self, record: &SagaRecord, trouble: Trouble) -> Draft {
         let mut draft = self.draft(record);
-        let tries = record.saga.tries + 1;
+        let tries = trouble.tries(record.saga.tries);
         draft.tries(tries);
         match trouble {
             Trouble::Later(why) if tries < self.patience.tries => {

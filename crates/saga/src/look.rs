@@ -39,6 +39,17 @@ pub(super) enum Trouble {
     Stuck(String),
 }
 
+impl Trouble {
+    /// How often it was tried in vain, after so many times before. None counts where an operator has to
+    /// act: news undoes only what used up the patience.
+    pub(super) fn tries(&self, before: u32) -> u32 {
+        match self {
+            Self::Later(_) => before + 1,
+            Self::Stuck(_) => 0,
+        }
+    }
+}
+
 impl From<Illegal> for Trouble {
     fn from(illegal: Illegal) -> Self {
         Self::Stuck(illegal.to_string())

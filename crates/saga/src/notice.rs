@@ -3,6 +3,7 @@
 use super::draft::Draft;
 use super::gateway::{DeskNews, GatewayError, News, Notice, Ours, RefundStanding, Standing};
 use super::look::{DriveError, Look, Trouble};
+use super::refunds::{BESIDE_ANOTHER, note_failed};
 use super::rows::{order_of, order_of_refund};
 use super::sagas::Sagas;
 use onrush_base::amount::readable;
@@ -151,6 +152,7 @@ impl Sagas {
         });
         if ended {
             // Nobody would ask the gateway about it again.
+            draft.tries(0);
             draft.stuck(Some(&format!("a payment that had ended: {why}")));
         }
         self.write(draft).await.map(drop)
@@ -218,24 +220,40 @@ impl Sagas {
         let of = |paid: &&Payment| paid.payment == row.payment;
         let unknown = || NoticeError::Mismatch("there is no such payment".into());
         let paid = record.payments.iter().find(of).ok_or_else(unknown)?;
-        let look = match self.refund_at_gateway(record, paid, row).await {
-            Ok(RefundStanding::Pending { .. }) => {
-                Err(Trouble::Later("the gateway says that it works on the refund".into()))
+        let heard = self.heard_of(record);
+        let why = match self.refund_at_gateway(record, paid, row).await {
+            Ok(RefundStanding::Pending { .. }) => "the gateway says that it works on it".into(),
+            // Who has to see to it, the driver says: the booking's own payment goes before that.
+            Ok(RefundStanding::Failed { reference, why }) => {
+                let mut draft = Draft::of(&heard, self.now());
+                note_failed(&mut draft, row, reference, &why);
+                draft.next_at(Some(self.now()));
+                return Ok(Some(draft));
             }
-            Ok(standing) => self.came_of(&self.heard_of(record), row, standing),
-            Err(trouble) => Err(trouble),
+            Ok(standing @ RefundStanding::Done { .. }) => {
+                match self.came_of(&heard, row, standing) {
+                    Ok(
+                        Look::Write(draft) | Look::WriteAndAsk(draft) | Look::WriteAndRest(draft),
+                    ) => return Ok(Some(draft)),
+                    Ok(Look::Rest) => return Ok(None),
+                    Err(Trouble::Later(why) | Trouble::Stuck(why)) => why,
+                }
+            }
+            Err(Trouble::Later(why) | Trouble::Stuck(why)) => why,
         };
-        match look {
-            Ok(Look::Rest) => Ok(None),
-            Ok(Look::Write(draft) | Look::WriteAndAsk(draft) | Look::WriteAndRest(draft)) => {
-                Ok(Some(draft))
-            }
-            // Nobody looks at a saga that is stuck, unless the gateway tells again.
-            Err(Trouble::Later(why) | Trouble::Stuck(why)) => match record.saga.stuck {
-                None => Ok(None),
-                Some(_) => Err(NoticeError::Gateway(why)),
-            },
+        // Nobody looks at a saga that is stuck, unless the gateway tells again.
+        if record.saga.stuck.is_some() {
+            return Err(NoticeError::Gateway(why));
         }
+        let soon = self.now().plus_ms(self.patience.first_pause_ms);
+        let is_due_soon = record.saga.next_at.is_some_and(|next_at| next_at <= soon);
+        if record.saga.tries > 0 || is_due_soon {
+            return Ok(None);
+        }
+        let mut draft = Draft::of(record, self.now());
+        draft.next_at(Some(soon));
+        draft.note(&format!("a message says that a refund is over: {why}"));
+        Ok(Some(draft))
     }
 
     /// News is what a saga was waiting for whose patience had been used up: it goes on.
@@ -275,6 +293,7 @@ impl Sagas {
         } else {
             draft.stray(payment, Stage::Refunding, &why);
         }
+        draft.tries(0);
         draft.stuck(Some(&why));
         draft
     }
@@ -304,7 +323,8 @@ impl Sagas {
         if asked_again {
             // Another one is under way or made: somebody has to look which of the two to stop.
             draft.note(note);
-            draft.stuck(Some("a refund that had failed was made after all, beside another one"));
+            draft.tries(0);
+            draft.stuck(Some(BESIDE_ANOTHER));
             return draft;
         }
         let row = record.refunds.iter().find(|row| row.refund == refund);

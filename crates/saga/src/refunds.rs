@@ -16,6 +16,9 @@ use onrush_relay::messages::refund_done;
 const LONGEST_WAIT_MS: i64 = 3_600_000;
 /// Why money of a payment that is not the present one goes back.
 const STRAY: &str = "the booking does not wait for this payment";
+/// Why a refund is not asked for beside one that was made.
+pub(super) const BESIDE_ANOTHER: &str =
+    "a refund that had failed was made after all, beside another one";
 
 impl Sagas {
     /// Money is to go back for the present payment.
@@ -78,13 +81,14 @@ impl Sagas {
             under_way.partition(|(_, refund)| refund.status == RefundStatus::Sent);
         let mut trouble = None;
         for (payment, refund) in requested {
+            if is_beyond_what_is_owed(record, refund) {
+                trouble = Some(Trouble::Stuck(BESIDE_ANOTHER.into()));
+                continue;
+            }
             match self.refund_at_gateway(record, payment, refund).await {
                 Ok(standing) => return self.came_of(record, refund, standing),
                 Err(why) => drop(trouble.get_or_insert(why)),
             }
-        }
-        if let Some(why) = owed().find_map(|payment| failure(record, payment)) {
-            return Err(Trouble::Stuck(why.to_owned()));
         }
         let mut still = None;
         for (payment, refund) in sent {
@@ -94,11 +98,15 @@ impl Sagas {
                 Err(why) => drop(trouble.get_or_insert(why)),
             }
         }
-        match (trouble, still) {
-            (Some(trouble), _) => Err(trouble),
-            (None, Some((refund, reference))) => Ok(self.refund_sent(record, refund, reference)),
-            (None, None) => Ok(Look::Rest),
+        // What may still be asked for goes on before an operator is waited for.
+        if let Some(trouble) = trouble {
+            return Err(trouble);
         }
+        if let Some(why) = owed().find_map(|payment| failure(record, payment)) {
+            return Err(Trouble::Stuck(why.to_owned()));
+        }
+        Ok(still
+            .map_or(Look::Rest, |(refund, reference)| self.refund_sent(record, refund, reference)))
     }
 
     /// What came of a refund.
@@ -124,6 +132,7 @@ impl Sagas {
             draft
         } else {
             let mut draft = Draft::of(record, self.now());
+            draft.tries(0);
             draft.stray(&refund.payment, Stage::Refunded, "a stray payment went back");
             draft
         };
@@ -163,15 +172,9 @@ impl Sagas {
         reference: Option<String>,
         why: &str,
     ) -> Look {
-        let why = format!("the gateway will not give the money back: {why}");
         let mut draft = self.moving(record);
         draft.tries(0);
-        draft.refund(&refund.refund, |row| {
-            row.status = RefundStatus::Failed;
-            row.reference = reference.or(row.reference.take());
-            row.why.clone_from(&why);
-        });
-        draft.note(&why);
+        note_failed(&mut draft, refund, reference, why);
         then_others(draft)
     }
 
@@ -248,9 +251,9 @@ impl Sagas {
 
 /// Whether all stray money is on its way back, and the present payment has something to do.
 fn goes_before_strays(record: &SagaRecord) -> bool {
-    let is_sent = |payment: &PaymentId| {
+    let was_asked_for = |payment: &PaymentId| {
         let mut refunds = record.refunds.iter().filter(|refund| refund.payment == *payment);
-        refunds.any(|refund| refund.status == RefundStatus::Sent)
+        refunds.all(|refund| refund.status != RefundStatus::Requested)
     };
     let mut strays = record.strays().peekable();
     if strays.peek().is_none() {
@@ -260,16 +263,42 @@ fn goes_before_strays(record: &SagaRecord) -> bool {
         Todo::Create
         | Todo::NameCard
         | Todo::Capture
-        | Todo::Cancel
         | Todo::TellFailed
         | Todo::Confirm
         | Todo::TellRefunded => strays.all(|stray| stray.stage == Stage::Refunding),
-        // It waits as well: for the buyer, not longer than the hold does.
+        // It waits as well: for the buyer, not longer than the hold does; for a debit under way, days.
         // So does what was cancelled, for days if need be: it has a refund of its own to ask for.
-        Todo::Watch | Todo::AskHold => strays.all(|stray| is_sent(&stray.payment)),
+        Todo::Watch | Todo::AskHold | Todo::Cancel => {
+            strays.all(|stray| was_asked_for(&stray.payment))
+        }
         // Its refund is one of those that are looked at.
         Todo::Refund | Todo::Rest => false,
     }
+}
+
+/// The gateway will not make this refund.
+pub(super) fn note_failed(
+    draft: &mut Draft,
+    refund: &Refund,
+    reference: Option<String>,
+    why: &str,
+) {
+    let why = format!("the gateway will not give the money back: {why}");
+    draft.refund(&refund.refund, |row| {
+        row.status = RefundStatus::Failed;
+        row.reference = reference.or(row.reference.take());
+        row.why.clone_from(&why);
+    });
+    draft.note(&why);
+}
+
+/// Whether more would go back of a payment than its first refund was of, because one that had failed
+/// was made after all.
+fn is_beyond_what_is_owed(record: &SagaRecord, refund: &Refund) -> bool {
+    let of_it = || record.refunds.iter().filter(|other| other.payment == refund.payment);
+    let owed_minor = of_it().next().map_or(refund.amount_minor, |first| first.amount_minor);
+    let done = of_it().filter(|other| other.status == RefundStatus::Done);
+    done.map(|other| other.amount_minor).sum::<i64>() + refund.amount_minor > owed_minor
 }
 
 /// Whether nobody knows yet what comes of it.

@@ -1,9 +1,11 @@
 //! Several refunds of one booking: none waits for another, and none is lost sight of.
 
 use crate::at_stripe::{StripeShop, pay, paying};
+use crate::fake_stripe::Trouble;
 use onrush_core::saga::{Stage, Step};
 use onrush_ledger::money::RefundStatus;
 use onrush_ledger::saga::SagaRecord;
+use onrush_saga::Action;
 use serde_json::json;
 
 /// A booking that is paid for, and its payments: declined ones, and the one that paid.
@@ -126,4 +128,122 @@ async fn news_of_a_refund_is_written_down_although_the_saga_is_stuck_with_anothe
     let record = at.saga_record(&booking).await;
     assert_eq!(status_of(&record, &payments[1]), Some(RefundStatus::Done));
     assert!(record.saga.stuck.is_some(), "the other one is still somebody's business: {record:?}");
+}
+
+/// A failed stray's refund, and a present payment that its buyer may still make: it goes on.
+#[tokio::test]
+async fn news_that_a_strays_refund_failed_does_not_stop_the_present_payment() {
+    let at = StripeShop::start().await;
+    at.sell(10).await;
+    let guest = at.shop.guest().await;
+    let (booking, first) = paying(&guest, "h").await;
+    let told = at.fake.events().len();
+    at.fake.decline(&first, "insufficient_funds");
+    at.bring_from(told).await;
+    let is_void =
+        |record: &SagaRecord| record.present().is_some_and(|row| row.stage == Stage::Void);
+    at.until(&booking, is_void).await;
+    at.shop.clock.advance_ms(1);
+    let second = pay(&guest, &booking, "p").await.expect(201).text("payment");
+    at.fake.hold_refunds();
+    comes_late(&at, &first).await;
+    let is_sent = |record: &SagaRecord| status_of(record, &first) == Some(RefundStatus::Sent);
+    let record = at.until(&booking, is_sent).await;
+    let told = at.fake.events().len();
+    at.fake.settle_refund(refund_of(&record, &first), "failed", "refund.failed");
+    at.bring_from(told).await;
+    let record = at.saga_record(&booking).await;
+    assert_eq!(status_of(&record, &first), Some(RefundStatus::Failed));
+    assert_eq!(record.saga.stuck, None, "the buyer may still pay: {record:?}");
+
+    let told = at.fake.events().len();
+    at.fake.pay(&second);
+    at.bring_from(told).await;
+    at.until(&booking, |record| record.saga.step == Step::Confirmed).await;
+    // What went wrong with the other one is still somebody's business, soon.
+    at.shop.clock.advance_ms(31_000);
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+}
+
+#[tokio::test]
+async fn a_refund_is_asked_for_until_its_gateway_answers_although_another_one_failed() {
+    let at = StripeShop::start().await;
+    let (booking, payments) = paid_after(&at, 2).await;
+    at.fake.hold_refunds();
+    comes_late(&at, &payments[0]).await;
+    let is_sent = |record: &SagaRecord| status_of(record, &payments[0]) == Some(RefundStatus::Sent);
+    let record = at.until(&booking, is_sent).await;
+    let told = at.fake.events().len();
+    at.fake.settle_refund(refund_of(&record, &payments[0]), "failed", "refund.failed");
+    at.bring_from(told).await;
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+
+    at.fake.trouble("/refunds", Trouble::TooMany);
+    comes_late(&at, &payments[1]).await;
+    let record = at.until(&booking, |record| record.saga.tries > 0).await;
+    assert_eq!(record.saga.stuck, None, "it was asked for once: {record:?}");
+    at.shop.clock.set(record.saga.next_at.expect("it is tried again").max(at.shop.clock.now()));
+    let asked = |record: &SagaRecord| status_of(record, &payments[1]) == Some(RefundStatus::Sent);
+    at.until(&booking, asked).await;
+}
+
+#[tokio::test]
+async fn stray_money_goes_back_while_a_debit_that_is_too_late_is_under_way() {
+    let at = StripeShop::start().await;
+    at.sell(10).await;
+    let guest = at.shop.guest().await;
+    let (booking, first) = paying(&guest, "h").await;
+    let told = at.fake.events().len();
+    at.fake.decline(&first, "insufficient_funds");
+    at.bring_from(told).await;
+    let is_void =
+        |record: &SagaRecord| record.present().is_some_and(|row| row.stage == Stage::Void);
+    at.until(&booking, is_void).await;
+    at.shop.clock.advance_ms(1);
+    let second = pay(&guest, &booking, "p").await.expect(201).text("payment");
+    at.fake.process(&second);
+    at.shop.clock.advance_ms(3_600_000);
+    let is_closing =
+        |record: &SagaRecord| record.present().is_some_and(|row| row.stage == Stage::Closing);
+    at.until(&booking, is_closing).await;
+    comes_late(&at, &first).await;
+    let is_done = |record: &SagaRecord| status_of(record, &first) == Some(RefundStatus::Done);
+    let record = at.until(&booking, is_done).await;
+    assert!(is_closing(&record), "{record:?}");
+}
+
+/// The operator asked anew, and then the first refund is made after all: the second is not.
+#[tokio::test]
+async fn a_part_is_not_given_back_twice_when_a_refund_that_failed_is_made_after_all() {
+    // One failure uses up the saga's patience: nobody asks between the lines.
+    let at = StripeShop::start_with("", |config| config.saga.tries = 1).await;
+    let (booking, payments) = paid_after(&at, 0).await;
+    at.fake.hold_refunds();
+    let cancel = format!("/events/e/bookings/{booking}/cancel");
+    let part = json!({"by": "crew", "why": "rain", "refund_minor": 500});
+    at.shop.organise("POST", &cancel, &part).await;
+    let is_sent = |record: &SagaRecord| status_of(record, &payments[0]) == Some(RefundStatus::Sent);
+    let record = at.until(&booking, is_sent).await;
+    let refund = refund_of(&record, &payments[0]).to_owned();
+    let told = at.fake.events().len();
+    at.fake.settle_refund(&refund, "failed", "refund.failed");
+    at.bring_from(told).await;
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+
+    at.fake.revoke_key(true);
+    let retry = async || {
+        let sagas = at.shop.server.sagas();
+        sagas.act(&booking.parse().unwrap(), Action::Retry, "crew").await.unwrap();
+    };
+    retry().await;
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+    at.fake.revoke_key(false);
+    let told = at.fake.events().len();
+    at.fake.settle_refund(&refund, "succeeded", "refund.updated");
+    at.bring_from(told).await;
+    for _ in 0..2 {
+        let record = at.until(&booking, |record| record.saga.stuck.is_some()).await;
+        assert_eq!(at.fake.refunds().len(), 1, "{record:?}");
+        retry().await;
+    }
 }
