@@ -12,7 +12,8 @@ use bytes::Bytes;
 use onrush_serve::bodies::{MAX_BODY_BYTES, MAX_WEBHOOK_BYTES};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::Number;
+use std::collections::BTreeMap;
 
 /// A JSON body of at most `LIMIT` bytes.
 pub struct JsonBody<T, const LIMIT: usize = MAX_BODY_BYTES>(pub T);
@@ -94,17 +95,27 @@ impl OptionalBytes {
     /// for an empty one.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        match serde_json::from_slice::<Value>(&self.0) {
-            Ok(Value::Null) => Vec::new(),
-            Ok(Value::Object(members)) if members.is_empty() => Vec::new(),
-            Ok(mut value) => {
-                value.sort_all_objects();
-                value.to_string().into_bytes()
-            }
+        match serde_json::from_slice::<Any>(&self.0) {
+            Ok(Any::Null) => Vec::new(),
+            Ok(Any::Object(members)) if members.is_empty() => Vec::new(),
+            Ok(any) => serde_json::to_vec(&any).expect("what was JSON is JSON"),
             // No body at all; what is not JSON was refused before.
             Err(_) => self.0.to_vec(),
         }
     }
+}
+
+/// Whatever JSON can say, members in order. `serde_json::Value` would take an object whose first
+/// member is called `$serde_json::private::RawValue` for the JSON in that member's text.
+#[derive(Deserialize, Serialize)]
+#[serde(untagged)]
+enum Any {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    Array(Vec<Self>),
+    Object(BTreeMap<String, Self>),
 }
 
 impl<S: Sync> FromRequest<S> for OptionalBytes {
@@ -215,7 +226,7 @@ pub fn json_bytes(status: StatusCode, bytes: Bytes) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{OptionalBytes, parse};
     use crate::http::events::shapes::settings::SettingsChange;
     use crate::http::shapes::lines::{UnitsAndReason, WishBody};
 
@@ -236,6 +247,28 @@ mod tests {
         for (body, field) in cases {
             let problem = parse::<SettingsChange>(body.as_bytes()).err().expect(body).to_json();
             assert_eq!(problem["field"].as_str(), field, "{body}: {problem}");
+        }
+    }
+
+    #[test]
+    fn one_body_is_one_text_in_whatever_order_its_members_are() {
+        let canonical = |body: &str| {
+            String::from_utf8(OptionalBytes(body.to_owned().into()).canonical()).expect(body)
+        };
+        let raw = r#""$serde_json::private::RawValue""#;
+        let cases = [
+            (r#"{"b": [1, null, true], "a": {"d": "e", "c": -2}}"#.to_owned(), {
+                r#"{"a":{"c":-2,"d":"e"},"b":[1,null,true]}"#.to_owned()
+            }),
+            (format!(r#"{{"b": 1, {raw}: "2"}}"#), format!(r#"{{{raw}:"2","b":1}}"#)),
+            (format!(r#"{{{raw}: "2", "b": 1}}"#), format!(r#"{{{raw}:"2","b":1}}"#)),
+            (format!(r#"{{{raw}: "[2]"}}"#), format!(r#"{{{raw}:"[2]"}}"#)),
+            (" null ".to_owned(), String::new()),
+            ("{ }".to_owned(), String::new()),
+            ("[]".to_owned(), "[]".to_owned()),
+        ];
+        for (body, text) in cases {
+            assert_eq!(canonical(&body), text, "{body}");
         }
     }
 

@@ -10,6 +10,9 @@ use onrush_core::limits::{MAX_LINES_PER_HOLD, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::Lines;
 use serde_json::Value;
 
+/// How a member begins whose text `serde_json::Value` reads as JSON, if it is an object's first.
+const LIBRARY_OWN: &[u8] = b"$serde_json::private";
+
 /// Reads the body as each of these.
 ///
 /// # Panics
@@ -50,7 +53,8 @@ fn check(lines: &Lines) {
 }
 
 /// A body is the same one however it is indented; fractions are left out, since the last digit of a
-/// double may change when it is written anew.
+/// double may change when it is written anew, and so is what `serde_json::Value` reads otherwise
+/// than it was written.
 fn check_canonical(bytes: &[u8]) {
     let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return };
     if has_fraction(&value) {
@@ -58,6 +62,10 @@ fn check_canonical(bytes: &[u8]) {
     }
     let canonical = |bytes: &[u8]| extracted::<OptionalBytes>(bytes).map(|body| body.canonical());
     let Ok(first) = canonical(bytes) else { return };
+    assert_eq!(canonical(&first).as_ref().ok(), Some(&first), "a body's text is another body");
+    if first.windows(LIBRARY_OWN.len()).any(|part| part == LIBRARY_OWN) {
+        return;
+    }
     let indented = serde_json::to_vec_pretty(&value).expect("JSON can be written");
     if let Ok(second) = canonical(&indented) {
         assert_eq!(first, second, "one body is taken for two");
