@@ -7,7 +7,8 @@ import { aislesOf } from "../src/admin/plan/model/arrange";
 import { ranksOf } from "../src/admin/plan/model/best";
 import { placesOf } from "../src/admin/plan/model/document";
 import { signIn } from "./admin";
-import { contentOf, launch, PHONE, violations, visit } from "./browser";
+import { launch, PHONE, violations, visit } from "./browser";
+import { addRows, give, open, saved } from "./plan-pages";
 import { ADMIN_KEY, openEvent, Server, smallPlan } from "./server";
 
 const THEATRE = path.resolve(import.meta.dirname, "../../examples/theatre.json");
@@ -24,37 +25,8 @@ afterAll(async () => {
   await server?.stop();
 });
 
-async function open(page: Page, event: string): Promise<void> {
-  await signIn(page, server, `/admin/events/${event}/plan`);
-  await page.getByRole("application", { name: "Drawing of the plan" }).waitFor();
-}
-
-/** Fills in the form for rows, and adds them. */
-async function addRows(page: Page, wish: Record<string, string | number>): Promise<void> {
-  const form = page.getByRole("form", { name: "Add rows" });
-  for (const [label, value] of Object.entries(wish)) {
-    if (label === "Shape") await form.getByRole("combobox", { name: label }).selectOption(String(value));
-    else await form.getByLabel(label, { exact: true }).fill(String(value));
-  }
-  await form.getByRole("button", { name: "Add these rows" }).click();
-}
-
 function parts(page: Page): Locator {
   return page.getByRole("listbox", { name: "Sections and rows" });
-}
-
-/** What is drawn, as the file that the page saves. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- a test knows what it asked for
-async function saved(page: Page): Promise<any> {
-  const download = page.waitForEvent("download");
-  await page.getByRole("button", { name: "Save as a file" }).click();
-  return JSON.parse((await contentOf(await download)).toString());
-}
-
-/** Opens a file with this content. */
-async function give(page: Page, content: string): Promise<void> {
-  const file = { name: "plan.json", mimeType: "application/json", buffer: Buffer.from(content) };
-  await page.getByLabel("Open a file").setInputFiles(file);
 }
 
 /** The seats of an event as the feed tells them: with rank and aisle. */
@@ -187,7 +159,7 @@ test("a theatre is built, numbered, previewed and sent, and its best seats are h
 test("a plan in a file is the same after it was opened and saved, and is changed by mouse", async () => {
   await openEvent(server, "file", { settings: { room: null }, phase: "scheduled" });
   const { page, complaints, close } = await visit(browser, { viewport: { width: 1280, height: 900 } });
-  await open(page, "file");
+  await open(page, server, "file");
   await page.getByLabel("Open a file").setInputFiles(THEATRE);
   await page.getByText("A plan of 588 seats was opened.").waitFor();
   const original = JSON.parse(readFileSync(THEATRE, "utf8"));
@@ -229,7 +201,7 @@ test("a plan in a file is the same after it was opened and saved, and is changed
 test("a drag moves what is chosen, a double click chooses a row, and a reload loses nothing", async () => {
   await openEvent(server, "drag", { settings: { room: null }, phase: "scheduled" });
   const { page, close } = await visit(browser, { viewport: { width: 1280, height: 900 } });
-  await open(page, "drag");
+  await open(page, server, "drag");
   await give(page, JSON.stringify(smallPlan(1, 3)));
   await page.getByText("A plan of 3 seats was opened.").waitFor();
   const drawing = page.getByRole("application", { name: "Drawing of the plan" });
@@ -280,7 +252,7 @@ test("a drag moves what is chosen, a double click chooses a row, and a reload lo
 test("what cannot be used gets a sentence, and changes nothing", async () => {
   await openEvent(server, "bad", { settings: { room: null }, phase: "scheduled" });
   const { page, complaints, close } = await visit(browser, { viewport: { width: 1280, height: 900 } });
-  await open(page, "bad");
+  await open(page, server, "bad");
   await give(page, JSON.stringify(smallPlan(2, 4)));
   await page.getByText("A plan of 8 seats was opened.").waitFor();
   const before = await saved(page);
@@ -339,7 +311,7 @@ test("what cannot be used gets a sentence, and changes nothing", async () => {
 test("a wing is copied to the other side, and who removes seats by keyboard is led on", async () => {
   await openEvent(server, "wings", { settings: { room: null }, phase: "scheduled" });
   const { page, complaints, close } = await visit(browser, { viewport: { width: 1280, height: 900 } });
-  await open(page, "wings");
+  await open(page, server, "wings");
   await addRows(page, {
     Section: "Left",
     Rows: 2,
@@ -368,7 +340,7 @@ test("on a small phone in the dark it is no wider than the screen", async () => 
     viewport: { width: 360, height: 740 },
     colorScheme: "dark",
   });
-  await open(page, "phone");
+  await open(page, server, "phone");
   await give(page, JSON.stringify(smallPlan(3, 8)));
   await page.getByText("A plan of 24 seats was opened.").waitFor();
   await page.getByRole("button", { name: "Choose all" }).click();
@@ -383,7 +355,7 @@ test("on a small phone in the dark it is no wider than the screen", async () => 
 test("a theatre of 2,000 seats stays fluent while it is moved", async () => {
   await openEvent(server, "large", { settings: { room: null }, phase: "scheduled" });
   const { page, close } = await visit(browser, { viewport: { width: 1280, height: 900 } });
-  await open(page, "large");
+  await open(page, server, "large");
   await addRows(page, {
     Shape: "curved",
     Rows: 40,

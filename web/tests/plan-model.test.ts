@@ -28,7 +28,6 @@ import { begin, MAX_STEPS, redo, step, undo } from "../src/admin/plan/model/hist
 import { joinNearest, setCategory, setRank, setTrait, widened } from "../src/admin/plan/model/mark";
 import { letters, names, numberRows, numberSeats, type Scheme } from "../src/admin/plan/model/number";
 import { copyMirrored, moveToSection, renameSection } from "../src/admin/plan/model/sections";
-import { load, MAX_CHARS, MAX_DRAFTS, save } from "../src/admin/plan/model/stored";
 
 const EXAMPLES = ["theatre.json", "arena.json"];
 const BLOCK: Block = {
@@ -545,36 +544,5 @@ describe("history", () => {
     for (let nth = 1; nth <= MAX_STEPS + 10; nth += 1) history = step(history, nth);
     expect(history.past).toHaveLength(MAX_STEPS);
     expect(step(undo(history), -1).future).toEqual([]);
-  });
-});
-
-describe("drafts", () => {
-  function memory(): Storage {
-    const items = new Map<string, string>();
-    return {
-      get length() {
-        return items.size;
-      },
-      key: (nth) => [...items.keys()][nth] ?? null,
-      getItem: (name) => items.get(name) ?? null,
-      setItem: (name, text) => void items.set(name, text),
-      removeItem: (name) => void items.delete(name),
-      clear: () => items.clear(),
-    };
-  }
-
-  test("a draft comes back as it was, too large a one is not kept, and the oldest go", () => {
-    const storage = memory();
-    const { plan } = hall();
-    expect(save("a", { plan, prices: { One: 5 } }, storage)).toBe(true);
-    const back = load("a", storage)!;
-    expect([written(back.plan), back.prices]).toEqual([written(plan), { One: 5 }]);
-    const large = { ...plan, name: "x".repeat(MAX_CHARS) };
-    expect(save("a", { plan: large, prices: {} }, storage)).toBe(false);
-    expect(load("a", storage)).toBeUndefined();
-    for (let nth = 0; nth < MAX_DRAFTS + 2; nth += 1) save(`e${nth}`, { plan, prices: {} }, storage);
-    expect(storage.length).toBe(MAX_DRAFTS);
-    storage.setItem("onrush.plan.bad", "{");
-    expect(load("bad", storage)).toBeUndefined();
   });
 });

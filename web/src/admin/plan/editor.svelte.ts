@@ -1,7 +1,7 @@
 /** What is being edited, and what is chosen in it: the one place where the editor's state changes. */
 import { areasOf, emptyPlan, type Keys, type Plan, placesOf } from "./model/document";
 import { begin, type History, redo, step, undo } from "./model/history";
-import { type Draft, load, save } from "./model/stored";
+import { type Draft, Shelf } from "./model/stored";
 
 /** A draft is stored this long after its last change. */
 const STORE_AFTER_MS = 400;
@@ -18,15 +18,25 @@ export class Editor {
   readonly isRestored: boolean;
   /** Leads keys to the drawing, when what they were at is gone. */
   toDrawing: () => void = () => undefined;
-  /** The browser could not keep the draft. */
-  isUnkept = $state(false);
+  /** How the draft does, once there is one: kept soon, kept, not kept, or another page keeps its own. */
+  keeping = $state<"soon" | "kept" | "unkept" | "elsewhere">();
+  readonly #shelf: Shelf;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Storing that is under way: the next begins after it. */
+  #storing: Promise<void> = Promise.resolve();
 
-  constructor(event: string, fresh: Plan, draft: Draft | undefined = load(event)) {
+  private constructor(event: string, fresh: Plan, shelf: Shelf, draft: Draft | undefined) {
     this.event = event;
+    this.#shelf = shelf;
     this.isRestored = draft !== undefined;
     this.#history = begin(draft?.plan ?? fresh);
     this.prices = draft?.prices ?? {};
+  }
+
+  /** The editor for an event: with the draft that is in this browser, else with a fresh plan. */
+  static async open(event: string, fresh: Plan): Promise<Editor> {
+    const shelf = new Shelf(event);
+    return new Editor(event, fresh, shelf, await shelf.take());
   }
 
   get plan(): Plan {
@@ -87,14 +97,29 @@ export class Editor {
   /** Stores the draft soon. */
   keep(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.store(), STORE_AFTER_MS);
+    if (this.keeping !== "elsewhere") this.keeping = "soon";
+    this.#timer = setTimeout(() => void this.store(), STORE_AFTER_MS);
   }
 
-  /** Stores the draft now, if something changed. */
-  store(): void {
-    if (this.#timer === undefined) return;
+  /** Stores the draft now, if something changed; one of another page only `isOnPurpose`. */
+  store(isOnPurpose = false): Promise<void> {
+    if (this.#timer === undefined && !isOnPurpose) return this.#storing;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.isUnkept = !save(this.event, { plan: this.plan, prices: $state.snapshot(this.prices) });
+    const draft = { plan: this.plan, prices: $state.snapshot(this.prices) };
+    this.#storing = this.#storing.then(async () => {
+      const came = await this.#shelf.put(draft, isOnPurpose);
+      if (this.#timer === undefined || came === "elsewhere") this.keeping = came;
+    });
+    return this.#storing;
+  }
+
+  /** Goes on with the draft of another page, as a step that can be undone. */
+  async takeOther(): Promise<void> {
+    const draft = await this.#shelf.take();
+    if (draft === undefined) return;
+    this.prices = draft.prices;
+    this.keeping = "soon";
+    this.change(draft.plan, new Set());
   }
 }

@@ -43,6 +43,16 @@ export function writePlan(plan: Plan): string {
   return `${JSON.stringify(plan, null, 1)}\n`;
 }
 
+/** Gives the browser the file of a plan. */
+export function download(plan: Plan, event: string): void {
+  const url = URL.createObjectURL(new Blob([writePlan(plan)], { type: "application/json" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = `${event}-plan.json`;
+  link.click();
+  URL.revokeObjectURL(url);
+}
+
 type Json = Record<string, unknown>;
 
 function zoneOf(value: unknown, where: string): Json {

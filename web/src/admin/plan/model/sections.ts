@@ -15,8 +15,17 @@ import {
 } from "./document";
 import { idMaker, idsFollow } from "./number";
 
-/** Calls a section something else; ids stay, as others may know them. */
+/** The names of sections, each once: a file may have two of one name. */
+export function sectionsOf(plan: Plan): string[] {
+  return [...new Set(plan.zones.flatMap(({ name }) => name || []))];
+}
+
+/**
+ * Calls a section something else; ids stay, as others may know them. A name that another section
+ * has is refused by no change.
+ */
 export function renameSection(plan: Plan, zone: number, name: string): Plan {
+  if (plan.zones.some((it) => it[KEY] !== zone && it.name === name)) return plan;
   const zones = plan.zones.map((it) => (it[KEY] === zone && it.name !== name ? { ...it, name } : it));
   return zones.some((it, nth) => it !== plan.zones[nth]) ? { ...plan, zones } : plan;
 }

@@ -1,5 +1,7 @@
-/** Drafts in this browser, so that a reload loses nothing: a few, and none too large. */
-import { type Plan } from "./document";
+/** Drafts in this browser, so that a reload loses nothing. */
+import { createStore, get, update, type UseStore } from "idb-keyval";
+import { newKey } from "../../../api/client";
+import type { Plan } from "./document";
 import { planOf } from "./file";
 
 export interface Draft {
@@ -8,53 +10,71 @@ export interface Draft {
   prices: Record<string, number | null>;
 }
 
-const PREFIX = "onrush.plan.";
-/** Characters of one draft, and how many drafts. A browser has some 5 million for all of a site. */
-export const MAX_CHARS = 2_000_000;
-export const MAX_DRAFTS = 4;
-
-/** The draft for an event, if there is one that can be read. */
-export function load(event: string, storage: Storage = localStorage): Draft | undefined {
-  try {
-    const text = storage.getItem(PREFIX + event);
-    if (text === null) return undefined;
-    const { plan, prices } = JSON.parse(text) as { plan: unknown; prices?: Draft["prices"] };
-    return { plan: planOf(plan), prices: prices ?? {} };
-  } catch {
-    // Something else wrote it, or storing is forbidden here.
-    return undefined;
-  }
+/** A draft with what tells it from the one before. */
+interface Kept extends Draft {
+  stamp: string;
 }
 
-/** Whether it was kept: it may be too large, or the browser has no room. */
-export function save(event: string, draft: Draft, storage: Storage = localStorage): boolean {
-  const { plan, prices } = draft;
-  const text = JSON.stringify({ at: Date.now(), prices, plan });
-  try {
-    if (text.length > MAX_CHARS) {
-      storage.removeItem(PREFIX + event);
-      return false;
+/** Where drafts were once: text, in the little room that all of a site has there. */
+const LEGACY_PREFIX = "onrush.plan.";
+
+let opened: UseStore | undefined;
+
+/** Drafts of one event, one after the other: another page may have it open too. */
+export class Shelf {
+  readonly #event: string;
+  /** The draft that was read or written here last. */
+  #stamp: string | undefined;
+
+  constructor(event: string) {
+    this.#event = event;
+  }
+
+  /** The draft, if there is one that can be read; from now on it is known here. */
+  async take(): Promise<Draft | undefined> {
+    try {
+      const kept: unknown = await get(this.#event, drafts());
+      this.#stamp = (kept as Partial<Kept> | undefined)?.stamp;
+      return kept === undefined ? legacy(this.#event) : read(kept);
+    } catch {
+      // Something else wrote it, or storing is forbidden here.
+      return undefined;
     }
-    storage.setItem(PREFIX + event, text);
-    forgetOldest(storage);
-    return true;
-  } catch {
-    return false;
+  }
+
+  /** Puts a draft there. One that is not known here stays, unless it is taken over on purpose. */
+  async put(draft: Draft, isOnPurpose = false): Promise<"kept" | "elsewhere" | "unkept"> {
+    const stamp = newKey();
+    let isOurs = false;
+    try {
+      await update<Kept>(
+        this.#event,
+        (there) => {
+          isOurs = isOnPurpose || there === undefined || there.stamp === this.#stamp;
+          return isOurs ? { ...draft, stamp } : there!;
+        },
+        drafts(),
+      );
+      if (!isOurs) return "elsewhere";
+      this.#stamp = stamp;
+      localStorage.removeItem(LEGACY_PREFIX + this.#event);
+      return "kept";
+    } catch {
+      return "unkept";
+    }
   }
 }
 
-export function forget(event: string, storage: Storage = localStorage): void {
-  storage.removeItem(PREFIX + event);
+function drafts(): UseStore {
+  return (opened ??= createStore("onrush-plans", "drafts"));
 }
 
-function forgetOldest(storage: Storage): void {
-  const drafts: { name: string; at: number }[] = [];
-  for (let nth = 0; nth < storage.length; nth += 1) {
-    const name = storage.key(nth);
-    if (!name?.startsWith(PREFIX)) continue;
-    const at = /^\{"at":(\d+)/.exec(storage.getItem(name) ?? "")?.[1];
-    drafts.push({ name, at: Number(at ?? 0) });
-  }
-  drafts.sort((one, other) => other.at - one.at);
-  for (const { name } of drafts.slice(MAX_DRAFTS)) storage.removeItem(name);
+function read(kept: unknown): Draft {
+  const { plan, prices } = kept as { plan: unknown; prices?: Draft["prices"] };
+  return { plan: planOf(plan), prices: prices ?? {} };
+}
+
+function legacy(event: string): Draft | undefined {
+  const text = localStorage.getItem(LEGACY_PREFIX + event);
+  return text === null ? undefined : read(JSON.parse(text));
 }
