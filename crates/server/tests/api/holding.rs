@@ -166,6 +166,14 @@ async fn what_costs_something_is_confirmed_only_with_a_payment() {
     // A retry of the box office changes nothing.
     let again = shop.admin("POST", &at_box_office).json(&json!({"payment": "till-7"})).send().await;
     assert_eq!(again.expect(200).json(), confirmed);
+    // Nor does another payment, which is refused, make somebody else its buyer.
+    let [ann, bob] = ["Ann", "Bob"].map(|name| json!({"name": name, "email": "a@post.example"}));
+    guest.ask("PUT", &format!("/bookings/{booking}/buyer")).json(&ann).send().await.expect(200);
+    let body = json!({"payment": "till-8", "buyer": bob});
+    let wrong = shop.admin("POST", &at_box_office).json(&body).send().await;
+    assert_eq!(wrong.problem(), (409, "ALREADY_CONFIRMED".into()));
+    let buyer = shop.server.ledger().buyer(&booking.parse().unwrap()).await.unwrap();
+    assert_eq!(buyer.expect("a buyer").name, "Ann");
     // At no point did it look like a payment that is under way online.
     let feed = shop.admin("GET", "/feed?event=e&limit=1000").send().await.expect(200).json();
     let feed = feed["entries"].to_string();

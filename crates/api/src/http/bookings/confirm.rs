@@ -137,10 +137,10 @@ pub(in crate::http) async fn confirm_for(
         let before = ledger.buyer(&booking).await?;
         ledger.set_buyer(&booking, buyer.clone()).await?;
         let outcome = sale.run(&event, command).await;
-        // A booking that is confirmed already has its buyer; and what failed otherwise may have
-        // been confirmed.
+        // What failed without a refusal may have been confirmed. So may a booking that is confirmed
+        // already, by the same request twice, of which neither knew a buyer.
         if let Err(Failure::Refused(refusal)) = &outcome
-            && *refusal != Refusal::AlreadyConfirmed
+            && (*refusal != Refusal::AlreadyConfirmed || before.is_some())
             && let Err(error) = restore(&*ledger, booking, &buyer, before).await
         {
             tracing::warn!(%error, "the buyer of a booking that was not confirmed stays");
