@@ -6,10 +6,12 @@ use axum::http::{HeaderValue, Method};
 use onrush_base::auth::address::Subscriber;
 use onrush_base::auth::buckets::{Buckets, Limit, UsedUp};
 use onrush_base::auth::keyring::NamedKey;
+use onrush_base::auth::link;
 use onrush_base::auth::oidc::NotSignedIn;
 use onrush_base::config::limits::PerMin;
 use onrush_base::config::{Config, Network};
-use onrush_core::ids::UserId;
+use onrush_core::ids::{BookingId, UserId};
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -72,6 +74,23 @@ impl Limits {
     /// # Errors
     /// `RATE_LIMITED`.
     pub fn visit(&self, method: &Method, user: &UserId, address: IpAddr) -> Result<(), Problem> {
+        self.admit(method, user, address)
+    }
+
+    /// The same for whoever has the link of a booking: each booking is a visitor.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn visit_by_link(
+        &self,
+        method: &Method,
+        booking: &BookingId,
+        address: IpAddr,
+    ) -> Result<(), Problem> {
+        self.admit(method, &(link::PREFIX, booking), address)
+    }
+
+    fn admit(&self, method: &Method, user: &impl Hash, address: IpAddr) -> Result<(), Problem> {
         let (of_user, of_address) = match *method {
             Method::GET | Method::HEAD => (&self.user_reads, &self.address_reads),
             _ => (&self.user_writes, &self.address_writes),

@@ -6,7 +6,7 @@ use onrush_base::config::limits::PerMin;
 use serde_json::json;
 
 /// Sends the request until it is answered with 429, and says how often it was not.
-async fn until_limited(request: &Request, most: u32) -> (u32, Answer) {
+pub(crate) async fn until_limited(request: &Request, most: u32) -> (u32, Answer) {
     for sent in 0..most {
         let answer = request.clone().send().await;
         if answer.status == 429 {
@@ -17,7 +17,7 @@ async fn until_limited(request: &Request, most: u32) -> (u32, Answer) {
 }
 
 /// What a limited caller is told; the limit's name is the setting's.
-fn check_told(answer: &Answer, limit: &str, per_min: u32) {
+pub(crate) fn check_told(answer: &Answer, limit: &str, per_min: u32) {
     assert_eq!(answer.problem(), (429, "RATE_LIMITED".into()));
     let wait_s: u32 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait_s), "{wait_s}");

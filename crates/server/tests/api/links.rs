@@ -1,8 +1,10 @@
 //! Links: the way back to one booking that needs no account.
 
 use crate::client::{Answer, Request};
+use crate::limits::{check_told, until_limited};
 use crate::shop::{ADMIN_KEY, Guest, Shop};
 use onrush_base::config::GatewayName;
+use onrush_base::config::limits::PerMin;
 use onrush_core::hold::HoldStatus;
 use onrush_ledger::booking::Booking;
 use serde_json::{Value, json};
@@ -29,6 +31,28 @@ impl Guest<'_> {
         assert_eq!(answer.header("cache-control"), Some("no-store"));
         answer.text("link")
     }
+}
+
+#[tokio::test]
+async fn whoever_has_a_link_asks_as_often_as_a_visitor() {
+    let shop = Shop::start_with(|config| {
+        config.limits.user_reads_per_min = PerMin::of(20);
+        config.limits.user_writes_per_min = PerMin::of(10);
+    })
+    .await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let (first, second) = (guest.booked("k1").await, guest.booked("k2").await);
+    let (link, other) = (guest.link(&first).await, guest.link(&second).await);
+    let holder = Holder { shop: &shop, link };
+    let reads = holder.ask("GET", &format!("/bookings/{first}/tickets"));
+    let (sent, limited) = until_limited(&reads, 400).await;
+    assert!(sent >= 20, "{sent}");
+    check_told(&limited, "user_reads", 20);
+    let writes = holder.ask("POST", &format!("/bookings/{first}/cancel"));
+    let (_, limited) = until_limited(&writes, 400).await;
+    check_told(&limited, "user_writes", 10);
+    Holder { shop: &shop, link: other }.booking(&second).await;
 }
 
 /// Somebody who has a link and nothing else.

@@ -77,11 +77,14 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let token = bearer(parts)?;
         let who = if token.starts_with(link::PREFIX) {
-            let link = Arc::<Callers>::from_ref(state).links.verify(token);
-            Who::Link(link.map_err(|_| {
+            let callers = Arc::<Callers>::from_ref(state);
+            let link = callers.links.verify(token).map_err(|_| {
                 let why = "the link is not valid; take it from the mail anew";
                 Problem::new(Code::TokenInvalid, why)
-            })?)
+            })?;
+            let address = callers.address_in(parts)?;
+            callers.limits.visit_by_link(&parts.method, &link.booking, address)?;
+            Who::Link(link)
         } else {
             Who::Visitor(Visitor::from_request_parts(parts, state).await?.0)
         };
