@@ -351,7 +351,7 @@ impl History {
                     }
                     self.bookings.remove(booking);
                 }
-                BookingChange::CheckedIn { booking, ticket } => {
+                BookingChange::CheckedIn { booking, ticket, scan: _ } => {
                     self.checked_in(entry, booking, *ticket)
                 }
             },

@@ -2,7 +2,9 @@
 
 use crate::channels::ChannelSpec;
 use crate::hold::{HoldTerms, is_zero};
-use crate::ids::{BookingId, ChannelId, ClaimId, PayerId, PaymentId, PlaceId, PoolId, UserId};
+use crate::ids::{
+    BookingId, ChannelId, ClaimId, PayerId, PaymentId, PlaceId, PoolId, ScanId, UserId,
+};
 use crate::lines::Lines;
 use crate::payers::PayerBy;
 use crate::prices::{PriceStep, Priced};
@@ -389,6 +391,9 @@ families! {
             booking: BookingId,
             /// The ticket's number within it, from 1.
             ticket: u32,
+            /// By which scan, where the scanner named it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            scan: Option<ScanId>,
         },
     }
 

@@ -3,7 +3,9 @@
 use crate::best::BestOrder;
 use crate::channels::ChannelSpec;
 use crate::hold::OnDecline;
-use crate::ids::{BookingId, ChannelId, ClaimId, PayerId, PaymentId, PlaceId, PoolId, UserId};
+use crate::ids::{
+    BookingId, ChannelId, ClaimId, PayerId, PaymentId, PlaceId, PoolId, ScanId, UserId,
+};
 use crate::lines::Lines;
 use crate::payers::PayerBy;
 use crate::prices::{PriceStep, Priced};
@@ -281,12 +283,14 @@ pub enum Command {
         /// Who may do so, and what goes back.
         terms: CancelTerms,
     },
-    /// Lets the owner of a ticket in, once.
+    /// Lets the owner of a ticket in, once. The same scan again gets the first answer.
     CheckIn {
         /// The booking.
         booking: BookingId,
         /// The ticket's number within it, from 1: one ticket a unit.
         ticket: u32,
+        /// The scan, if the scanner names it.
+        scan: Option<ScanId>,
     },
 
     /// Takes units of a pool at once and for good.

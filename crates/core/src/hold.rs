@@ -2,7 +2,7 @@
 
 use crate::best::BestOrder;
 use crate::channels::Sources;
-use crate::ids::{BookingId, PaymentId, UserId};
+use crate::ids::{BookingId, PaymentId, ScanId, UserId};
 use crate::lines::Lines;
 use crate::time::Time;
 use crate::types::{AskedTypes, HeldType, HeldTypes, Part, parts, type_of_ticket};
@@ -166,6 +166,9 @@ pub struct CheckIn {
     pub ticket: u32,
     /// When.
     pub at: Time,
+    /// By which scan, where the scanner named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<ScanId>,
 }
 
 /// What a declined payment does to its hold.

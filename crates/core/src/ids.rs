@@ -262,6 +262,12 @@ bits!(
     /// had from them again.
     PayerId, "payer id"
 );
+bits!(
+    /// One scan of a ticket at the door: 128 bits, written as 32 hexadecimal digits. Whoever makes
+    /// them derives them from the ticket, the scanner's key and the key of its request, so that the
+    /// same request has the same one.
+    ScanId, "scan id"
+);
 
 /// The two halves that 32 lowercase hexadecimal digits write; `None` for any other text.
 fn halves(text: &str) -> Option<[u64; 2]> {

@@ -1,6 +1,6 @@
 //! A small sale with something of everything: what the corpora of files and records begin with.
 
-use onrush_core::ids::{PlaceId, UserId};
+use onrush_core::ids::{PlaceId, ScanId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::settings::{RoomSettings, Settings};
@@ -183,7 +183,8 @@ fn money() -> Vec<Command> {
         Command::Extend { booking: id("e.3"), user: user("ben") },
         pay("e.1", "ann", "p.1"),
         Command::Confirm { booking: id("e.1"), user: user("ann"), payment: Some(id("p.1")) },
-        Command::CheckIn { booking: id("e.1"), ticket: 1 },
+        Command::CheckIn { booking: id("e.1"), ticket: 1, scan: None },
+        Command::CheckIn { booking: id("e.1"), ticket: 2, scan: Some(ScanId::from_u128(7)) },
         Command::Release { booking: id("e.2"), user: user("ann") },
         pay("e.3", "ben", "p.3"),
         Command::AdjustClaimed {

@@ -5,7 +5,8 @@ pub const KEPT_MS: i64 = 24 * 3_600_000;
 
 /// Answers that are kept of one scope, and of all that one asker did; older ones go before their
 /// time. Nobody who behaves comes near it, and nobody who does not can fill the disk with what they
-/// did to their own bookings.
+/// did to their own bookings. Organisers may fill it as they like: a request without an asker is
+/// kept for its time.
 pub const KEPT_PER_SCOPE: u32 = 32;
 /// See [`KEPT_PER_SCOPE`].
 pub const KEPT_PER_ASKER: u32 = 256;
@@ -17,8 +18,8 @@ pub struct RequestKey {
     pub scope: String,
     /// The key as the caller chose it.
     pub key: String,
-    /// Who asks: what is kept for one asker is limited.
-    pub asker: String,
+    /// Who asks, where what is kept of their answers is limited.
+    pub asker: Option<String>,
 }
 
 /// An answer as it was given.

@@ -114,7 +114,7 @@ pub fn of_change(
                 let facts = json!({"payment": payment, "why": why, "until": until});
                 (PAYMENT_FAILED, booking, facts)
             }
-            BookingChange::CheckedIn { booking, ticket } => {
+            BookingChange::CheckedIn { booking, ticket, scan: _ } => {
                 (TICKET_CHECKED_IN, booking, json!({"ticket": ticket}))
             }
             BookingChange::PayerNamed { .. }
@@ -306,6 +306,7 @@ mod tests {
         let checked_in = Change::Booking(BookingChange::CheckedIn {
             booking: "e.1".parse().unwrap(),
             ticket: 1,
+            scan: None,
         });
         assert_eq!(told(&checked_in, &channels(None)).unwrap().channels, ["webhook:crm"]);
         assert_eq!(told(&checked_in, &channels(Some(&[BOOKING_EXPIRED]))), None);

@@ -450,7 +450,7 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, now: Time) {
                     wake: true,
                 })));
             }
-            BookingChange::CheckedIn { booking, ticket: _ } => {
+            BookingChange::CheckedIn { booking, ticket: _, scan: _ } => {
                 facts.push(Fact::CheckedIn { booking: booking.clone(), at });
             }
             BookingChange::PayerNamed { .. } | BookingChange::LatePaymentFailed { .. } => {}

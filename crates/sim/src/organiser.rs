@@ -6,7 +6,7 @@ use crate::plan::{DRAW_SEED, Plan, id, limit, seat, settings};
 use crate::types;
 use onrush_core::channels::{ChannelSpec, PlannedRelease};
 use onrush_core::command::CancelTerms;
-use onrush_core::ids::ChannelId;
+use onrush_core::ids::{ChannelId, ScanId};
 use onrush_core::lines::Lines;
 use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::question::{AvailabilityNow, BansAfter, ChannelsNow, EventNow, Query, SeatsNow};
@@ -324,7 +324,10 @@ impl Organiser {
     fn check_in(&mut self, floor: &Floor) -> Command {
         let all = if self.chance.percent(80) { &floor.confirmed } else { &floor.bookings };
         let Some(booking) = self.chance.any_of(all) else { return Command::Resume };
-        Command::CheckIn { booking: booking.clone(), ticket: self.chance.below(4) }
+        // Few names, so that some scans are repeated.
+        let scan = *self.chance.pick(&[None, Some(1), Some(2)]);
+        let ticket = self.chance.below(4);
+        Command::CheckIn { booking: booking.clone(), ticket, scan: scan.map(ScanId::from_u128) }
     }
 
     fn adjust_claimed(&mut self, floor: &Floor) -> Command {

@@ -169,7 +169,12 @@ fn asks(command: &Command) -> String {
                 format!("cancels {booking} and gives {minor} back")
             }
         },
-        Command::CheckIn { booking, ticket } => format!("lets ticket {ticket} of {booking} in"),
+        Command::CheckIn { booking, ticket, scan: None } => {
+            format!("lets ticket {ticket} of {booking} in")
+        }
+        Command::CheckIn { booking, ticket, scan: Some(scan) } => {
+            format!("lets ticket {ticket} of {booking} in, by scan {scan}")
+        }
         Command::Claim { claim, user, pool, quantity, .. } => {
             format!("claims {quantity} × {pool} as {claim} for {user}")
         }

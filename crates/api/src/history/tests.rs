@@ -62,7 +62,11 @@ fn a_seat_remembers_its_bookings_and_no_other_seats() {
                 payment: None,
             }),
             // Two units of the pool come first, so the third ticket is the first seat's.
-            Change::Booking(BookingChange::CheckedIn { booking: booking.clone(), ticket: 3 }),
+            Change::Booking(BookingChange::CheckedIn {
+                booking: booking.clone(),
+                ticket: 3,
+                scan: None,
+            }),
             Change::Booking(BookingChange::ConfirmedCancelled {
                 booking,
                 reason: reason(),
@@ -101,8 +105,12 @@ fn a_pool_counts_the_units_of_each_step() {
             }),
             Change::Setup(SetupChange::UnitsBlocked { lines: lines(), reason: reason() }),
             held("e.1"),
-            Change::Booking(BookingChange::CheckedIn { booking: booking.clone(), ticket: 1 }),
-            Change::Booking(BookingChange::CheckedIn { booking, ticket: 3 }),
+            Change::Booking(BookingChange::CheckedIn {
+                booking: booking.clone(),
+                ticket: 1,
+                scan: None,
+            }),
+            Change::Booking(BookingChange::CheckedIn { booking, ticket: 3, scan: None }),
             Change::Claim(ClaimChange::Claimed {
                 claim: claim.clone(),
                 user,

@@ -52,8 +52,8 @@ impl From<LedgerError> for Problem {
 pub struct Scope {
     /// The operation, and on what.
     name: String,
-    /// Who asks.
-    asker: String,
+    /// Who asks, if only so much is kept of what they did.
+    asker: Option<String>,
     /// What it is about, where space is running out.
     purpose: Purpose,
     /// Which answers are kept.
@@ -67,23 +67,15 @@ impl Scope {
     #[must_use]
     pub fn of_booking(what: &str, booking: &BookingId, user: &UserId, purpose: Purpose) -> Self {
         let name = format!("{what} {booking} {user}");
-        Self { name, asker: user.to_string(), purpose, kept: was_done, is_repeatable: true }
+        Self { name, asker: Some(user.to_string()), purpose, kept: was_done, is_repeatable: true }
     }
 
-    /// Units that an organiser moves: what was done is not done again, nor what may have been.
+    /// Units that an organiser moves: what was done is not done again, nor what may have been. All
+    /// of it is kept: one that is forgotten would move units a second time.
     #[must_use]
     pub fn of_units(what: &str, event: &EventId, organiser: &str) -> Self {
         let name = format!("{what} {event} {organiser}");
-        let (asker, purpose) = (organiser.to_owned(), Purpose::More);
-        Self { name, asker, purpose, kept: was_moved, is_repeatable: false }
-    }
-
-    /// A ticket at the door: whoever was let in by it is not turned away because an answer got lost.
-    #[must_use]
-    pub fn of_ticket(booking: &BookingId, ticket: u32, scanner: &str) -> Self {
-        let name = format!("check-in {booking} {ticket} {scanner}");
-        let (asker, purpose) = (scanner.to_owned(), Purpose::PayOrGiveBack);
-        Self { name, asker, purpose, kept: was_done, is_repeatable: true }
+        Self { name, asker: None, purpose: Purpose::More, kept: was_moved, is_repeatable: false }
     }
 
     /// A claim, which gets its first answer again, whatever it was.
@@ -93,7 +85,7 @@ impl Scope {
     /// kept. Other requests have their refusals decided afresh.
     #[must_use]
     pub fn of_claim(name: String, asker: &str) -> Self {
-        let (asker, purpose) = (asker.to_owned(), Purpose::More);
+        let (asker, purpose) = (Some(asker.to_owned()), Purpose::More);
         Self { name, asker, purpose, kept: was_refused, is_repeatable: true }
     }
 }
@@ -103,7 +95,7 @@ impl Scope {
 pub enum Purpose {
     /// It asks for more of something, and can wait: no new key is noted down.
     More,
-    /// It pays, gives something back or lets somebody in, and goes on.
+    /// It pays or gives something back, and goes on.
     PayOrGiveBack,
 }
 

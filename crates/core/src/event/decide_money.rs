@@ -6,7 +6,7 @@ use crate::bookings::Hold;
 use crate::change::{BookingChange, HoldChange, SessionEnd, VisitorChange};
 use crate::command::CancelTerms;
 use crate::hold::{CheckIn, HoldState, HoldStatus, OnDecline};
-use crate::ids::{BookingId, PaymentId, UserId};
+use crate::ids::{BookingId, PaymentId, ScanId, UserId};
 use crate::limits::{AFTER_FAILED_PAYMENT_MS, fits_text};
 use crate::phase::Phase;
 use crate::refusal::Refusal;
@@ -282,6 +282,7 @@ impl Event {
         at: Time,
         booking: &BookingId,
         ticket: u32,
+        scan: Option<ScanId>,
     ) -> Result<Decision, Refusal> {
         let hold = self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?;
         match &hold.state {
@@ -300,12 +301,17 @@ impl Event {
         let known = hold.checked_in.binary_search_by_key(&ticket, |check_in| check_in.ticket);
         match known {
             Ok(index) => {
-                Err(Refusal::AlreadyCheckedIn { checked_in_at: hold.checked_in[index].at })
+                let known = hold.checked_in[index];
+                if scan.is_some() && scan == known.scan {
+                    return Ok(Decision::nothing(Reply::Hold(hold.view())));
+                }
+                Err(Refusal::AlreadyCheckedIn { checked_in_at: known.at })
             }
             Err(place) => {
                 let mut view = hold.view();
-                view.checked_in.insert(place, CheckIn { ticket, at });
-                let checked_in = BookingChange::CheckedIn { booking: booking.clone(), ticket };
+                view.checked_in.insert(place, CheckIn { ticket, at, scan });
+                let booking = booking.clone();
+                let checked_in = BookingChange::CheckedIn { booking, ticket, scan };
                 Ok(Decision::one(Reply::Hold(view), checked_in))
             }
         }

@@ -276,13 +276,13 @@ impl Event {
                 let cancelled = HoldState::Cancelled { at, refund_minor: *refund_minor };
                 self.cancel_confirmed(booking, cancelled);
             }
-            BookingChange::CheckedIn { booking, ticket } => {
+            BookingChange::CheckedIn { booking, ticket, scan } => {
                 let idx = self.bookings.find(booking);
                 assert!(
                     matches!(self.bookings[idx].state, HoldState::Confirmed { .. }),
                     "only a confirmed booking has tickets"
                 );
-                self.bookings.check_in(idx, CheckIn { ticket: *ticket, at });
+                self.bookings.check_in(idx, CheckIn { ticket: *ticket, at, scan: *scan });
             }
         }
     }

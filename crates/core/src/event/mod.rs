@@ -219,7 +219,9 @@ impl Event {
             Command::CancelConfirmed { booking, reason, terms } => {
                 self.decide_cancel(at, settings, booking, reason, terms)
             }
-            Command::CheckIn { booking, ticket } => self.decide_check_in(at, booking, *ticket),
+            Command::CheckIn { booking, ticket, scan } => {
+                self.decide_check_in(at, booking, *ticket, *scan)
+            }
 
             Command::Claim { claim, user, pool, quantity, ttl_ms } => {
                 self.decide_claim(at, claim, user, pool, *quantity, *ttl_ms)

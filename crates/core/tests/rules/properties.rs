@@ -5,7 +5,7 @@ use crate::stage::{Stage, booking_id, place_id, reason, settings};
 use onrush_core::change::{BookingChange, Change, HoldChange, QueueChange, VisitorChange};
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::OnDecline;
-use onrush_core::ids::{PlaceId, UserId};
+use onrush_core::ids::{PlaceId, ScanId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::{AvailabilityNow, PlaceOf};
 use onrush_core::settings::{RoomSettings, Settings};
@@ -77,6 +77,7 @@ enum Step {
     CheckIn {
         booking: u8,
         ticket: u32,
+        scan: Option<u8>,
     },
     Claim {
         claim: u8,
@@ -252,8 +253,9 @@ impl Step {
             },
             // There is no late payment to aim at.
             Self::EndLate { .. } => return None,
-            Self::CheckIn { booking: b, ticket } => {
-                Command::CheckIn { booking: booking(b), ticket }
+            Self::CheckIn { booking: b, ticket, scan } => {
+                let scan = scan.map(|scan| ScanId::from_u128(scan.into()));
+                Command::CheckIn { booking: booking(b), ticket, scan }
             }
             Self::Cancel { booking: b } => Command::CancelConfirmed {
                 booking: booking(b),
@@ -316,7 +318,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(booking, user, payment)| Step::Confirm { booking, user, payment }),
         6 => (any::<u8>(), any::<bool>()).prop_map(|(late, paid)| Step::EndLate { late, paid }),
         1 => b.clone().prop_map(|booking| Step::Cancel { booking }),
-        2 => (b, 0..5_u32).prop_map(|(booking, ticket)| Step::CheckIn { booking, ticket }),
+        2 => (b, 0..5_u32, prop::option::of(0..2_u8))
+            .prop_map(|(booking, ticket, scan)| Step::CheckIn { booking, ticket, scan }),
         2 => (0..8_u8, u.clone(), 0..3_u32, prop::option::of(1..900_000_i64))
             .prop_map(|(claim, user, quantity, ttl_ms)| Step::Claim { claim, user, quantity, ttl_ms }),
         1 => (0..8_u8, u).prop_map(|(claim, user)| Step::Declaim { claim, user }),
@@ -417,7 +420,7 @@ impl Naive {
                 self.paying.remove(booking.as_str());
                 assert!(self.confirmed.insert(booking.to_string()), "a booking is confirmed once");
             }
-            Change::Booking(BookingChange::CheckedIn { booking, ticket }) => {
+            Change::Booking(BookingChange::CheckedIn { booking, ticket, scan: _ }) => {
                 assert!(self.confirmed.contains(booking.as_str()), "only tickets let in");
                 let units = self.held[booking.as_str()].1.units();
                 assert!((1..=units).contains(ticket), "one ticket a unit");

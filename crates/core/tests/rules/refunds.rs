@@ -6,8 +6,9 @@ use crate::stage::{
 };
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldState;
+use onrush_core::ids::ScanId;
 use onrush_core::settings::{Fees, RefundRule, Settings};
-use onrush_core::{Command, Refusal};
+use onrush_core::{Command, Refusal, Reply};
 
 fn cancel_as_buyer(booking: &str, user: &str) -> Command {
     let terms = CancelTerms::Buyer { user: user.parse().expect("an id") };
@@ -292,6 +293,32 @@ fn each_ticket_lets_in_once() {
     );
     let known: Vec<_> = stage.booking("b1").checked_in.iter().map(|c| (c.ticket, c.at)).collect();
     assert_eq!(known, [(1, stage.now), (3, let_in_at)]);
+    stage.check_recovery();
+}
+
+#[test]
+fn a_scan_that_is_repeated_gets_its_first_answer() {
+    let mut stage = paid(flash());
+    buy(&mut stage, hold("b1", "ann", lines(&[("ga", 2)], &[])));
+    let scan = |ticket, scan: Option<u128>| Command::CheckIn {
+        booking: booking_id("b1"),
+        ticket,
+        scan: scan.map(ScanId::from_u128),
+    };
+    stage.ok(scan(2, Some(7)));
+    let let_in_at = stage.now;
+    stage.pass_ms(1_000);
+    let view = stage.booking("b1");
+    let changes = stage.journal.len();
+    assert_eq!(stage.run(scan(2, Some(7))), Ok(Reply::Hold(view)));
+    assert_eq!(stage.journal.len(), changes, "nobody else is let in");
+    let used = Refusal::AlreadyCheckedIn { checked_in_at: let_in_at };
+    for other in [Some(8), None] {
+        assert_eq!(stage.run(scan(2, other)).expect_err("another scan"), used);
+    }
+    // The same scan of another ticket is another one, and a scan without a name has none to repeat.
+    stage.ok(scan(1, None));
+    assert_eq!(stage.run(scan(1, None)).expect_err("no name").code(), "ALREADY_CHECKED_IN");
     stage.check_recovery();
 }
 

@@ -292,5 +292,5 @@ pub(crate) fn cancel(booking: &str, refund_minor: Option<i64>) -> Command {
 }
 
 pub(crate) fn check_in(booking: &str, ticket: u32) -> Command {
-    Command::CheckIn { booking: booking_id(booking), ticket }
+    Command::CheckIn { booking: booking_id(booking), ticket, scan: None }
 }

@@ -30,6 +30,11 @@ fn clean(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
+/// Who asked, as it is kept: nobody's name is empty.
+fn asker_of(key: &RequestKey) -> String {
+    key.asker.as_deref().map(clean).unwrap_or_default()
+}
+
 /// Has different requests begin at once.
 pub(super) async fn begin(
     db: &Transaction<'_>,
@@ -48,7 +53,7 @@ pub(super) async fn begin(
     let hashes: Vec<&[u8]> = jobs.iter().map(|(job, _)| &job.body_hash[..]).collect();
     let of: Vec<i64> = jobs.iter().map(|(job, _)| signed(job.owner)).collect();
     let times: Vec<i64> = jobs.iter().map(|(job, _)| job.at.0).collect();
-    let askers: Vec<String> = jobs.iter().map(|(job, _)| clean(&job.key.asker)).collect();
+    let askers: Vec<String> = jobs.iter().map(|(job, _)| asker_of(&job.key)).collect();
     // Another body is told apart also if another run left the first unfinished: that run may have
     // done what it says. A row that is updated, as its `xmax` tells, was there before.
     let begun = all(
@@ -139,13 +144,13 @@ impl Ask for Known {
 
 /// Keeps first answers, or forgets beginnings, of different requests at once.
 pub(super) async fn finish(db: &Transaction<'_>, jobs: &[&Finishing]) -> Result<(), Fault> {
-    let kept = jobs.iter().filter(|job| job.answer.is_some());
-    let askers: Vec<&str> = kept.map(|job| job.key.asker.as_str()).collect();
+    let limited = jobs.iter().filter(|job| job.answer.is_some() && job.key.asker.is_some());
+    let (limited, askers): (Vec<String>, Vec<String>) =
+        limited.map(|job| (clean(&job.key.scope), asker_of(&job.key))).unzip();
     let mut jobs: Vec<_> = jobs
         .iter()
         .map(|job| (clean(&job.key.scope), clean(&job.key.key), job.answer.as_ref()))
         .collect();
-    let askers: Vec<String> = askers.iter().map(|asker| clean(asker)).collect();
     jobs.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
     let scopes: Vec<&str> = jobs.iter().map(|(scope, ..)| scope.as_str()).collect();
     let keys: Vec<&str> = jobs.iter().map(|(_, key, _)| key.as_str()).collect();
@@ -187,8 +192,8 @@ pub(super) async fn finish(db: &Transaction<'_>, jobs: &[&Finishing]) -> Result<
         )
         .await?;
     }
-    if !kept_keys.is_empty() {
-        forget_surplus(db, &kept_scopes, &askers).await?;
+    if !askers.is_empty() {
+        forget_surplus(db, &limited, &askers).await?;
     }
     if !dropped_keys.is_empty() {
         execute(
@@ -206,7 +211,7 @@ pub(super) async fn finish(db: &Transaction<'_>, jobs: &[&Finishing]) -> Result<
 /// Forgets the oldest answers of scopes and askers above what is kept of each.
 async fn forget_surplus(
     db: &Transaction<'_>,
-    scopes: &[&str],
+    scopes: &[String],
     askers: &[String],
 ) -> Result<(), Fault> {
     let (per_scope, per_asker) = (i64::from(KEPT_PER_SCOPE), i64::from(KEPT_PER_ASKER));

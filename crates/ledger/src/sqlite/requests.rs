@@ -45,7 +45,9 @@ pub(super) fn begin(
 ) -> rusqlite::Result<Begun> {
     let owner = signed(owner);
     let found = find(db, key)?;
-    let columns = params![key.scope, key.key, body_hash, owner, at.0, key.asker];
+    // Nobody's name is empty.
+    let asker = key.asker.as_deref().unwrap_or_default();
+    let columns = params![key.scope, key.key, body_hash, owner, at.0, asker];
     let Some(record) = found else {
         db.execute(
             "INSERT INTO requests (scope, request_key, body_hash, owner, begun_at, asker) \
@@ -106,7 +108,7 @@ pub(super) fn finish(
                  WHERE scope = ?1 AND request_key = ?2 AND status IS NULL",
                 params![key.scope, key.key, status, content_type, body],
             )?;
-            forget_surplus(db, key)
+            key.asker.as_deref().map_or(Ok(()), |asker| forget_surplus(db, &key.scope, asker))
         }
         None => db
             .execute(
@@ -118,18 +120,18 @@ pub(super) fn finish(
 }
 
 /// Forgets the oldest answers of a scope and of an asker above what is kept of each.
-fn forget_surplus(db: &Statements<'_>, key: &RequestKey) -> rusqlite::Result<()> {
+fn forget_surplus(db: &Statements<'_>, scope: &str, asker: &str) -> rusqlite::Result<()> {
     db.execute(
         "DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests \
          WHERE scope = ?1 AND status IS NOT NULL \
          ORDER BY begun_at DESC, request_key LIMIT -1 OFFSET ?2)",
-        params![key.scope, KEPT_PER_SCOPE],
+        params![scope, KEPT_PER_SCOPE],
     )?;
     db.execute(
         "DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests \
          WHERE asker = ?1 AND status IS NOT NULL \
          ORDER BY begun_at DESC, scope, request_key LIMIT -1 OFFSET ?2)",
-        params![key.asker, KEPT_PER_ASKER],
+        params![asker, KEPT_PER_ASKER],
     )?;
     Ok(())
 }

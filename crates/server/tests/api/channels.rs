@@ -125,6 +125,15 @@ async fn units_are_moved_and_taken_off_sale_once_for_each_key() {
     ask("block", "k2", &other).await.expect(200);
     ask("unblock", "k3", &other).await.expect(200);
     assert_eq!(pool().await, (json!(5), json!(5)));
+    // However much is moved since.
+    for nth in 0..20 {
+        ask("block", &format!("more-{nth}"), &other).await.expect(200);
+        ask("unblock", &format!("more-{nth}"), &other).await.expect(200);
+        ask("block", &format!("again-{nth}"), &other).await.expect(200);
+        ask("unblock", &format!("again-{nth}"), &other).await.expect(200);
+    }
+    ask("block", "k1", &blocked).await.expect(200);
+    assert_eq!(pool().await, (json!(5), json!(5)));
 }
 
 /// The process had blocked them, and ended before it could answer.
@@ -135,8 +144,7 @@ async fn units_that_may_have_been_moved_are_not_moved_again_under_the_same_key()
     let ledger = shop.server.ledger();
     let lines: Lines = serde_json::from_value(json!({"pools": {"ga": 2}})).unwrap();
     let asked = json!({"lines": lines, "why": "broken"}).to_string();
-    let [scope, asker] = ["block e admin", "admin"].map(str::to_owned);
-    let key = RequestKey { scope, key: "k1".into(), asker };
+    let key = RequestKey { scope: "block e admin".into(), key: "k1".into(), asker: None };
     let hash = Sha256::digest(asked).into();
     let begun = ledger.begin(key, hash, 1, shop.clock.now()).await;
     assert_eq!(begun, Ok(Begun::Fresh));

@@ -46,6 +46,8 @@ pub(super) enum Scan {
 pub(super) struct Scanned {
     pub(super) booking: BookingId,
     pub(super) number: u32,
+    /// The key under which it was asked, if there was one.
+    pub(super) key: Option<String>,
     pub(super) scan: Scan,
 }
 
@@ -89,10 +91,15 @@ async fn show(
 ) {
     let Ticket { booking, number, code } = ticket;
     let asking = Asking::post("/check-in").body(json!({ "code": code }));
-    let asking = key.into_iter().fold(asking, Asking::key);
+    let asking = key.clone().into_iter().fold(asking, Asking::key);
     for _ in 0..TRIES {
         // The sale may be over while this waits, and the server still at it.
-        let scanned = Scanned { booking: booking.clone(), number: *number, scan: Scan::Unknown };
+        let scanned = Scanned {
+            booking: booking.clone(),
+            number: *number,
+            key: key.clone(),
+            scan: Scan::Unknown,
+        };
         let scanned = world.note_scan(scanned);
         let answer = scanner.ask(&asking).await;
         let scan = match &answer {

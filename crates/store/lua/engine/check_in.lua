@@ -1,6 +1,6 @@
--- Lets the owner of a ticket in, once.
+-- Lets the owner of a ticket in, once. The same scan again gets the first answer.
 --
--- Args      1 booking · 2 the ticket's number within it, from 1
+-- Args      1 booking · 2 the ticket's number within it, from 1 · 3 the scan, '' if it has no name
 -- Reply     {"hold":…}
 -- Refusals  RESERVATION_NOT_FOUND INVALID_STATUS TICKET_NOT_FOUND ALREADY_CHECKED_IN
 -- Changes   checked_in
@@ -27,19 +27,25 @@ if ticket < 1 or ticket > tickets then
 end
 
 -- The list stays sorted by ticket, so the new one goes before the first that is higher.
-local checkins, entry = {}, int(ticket) .. ':' .. int(now)
-for known, at in string.gmatch(hold.checkins, '(%d+):(%-?%d+)') do
+local scan = A(3)
+local named = scan == '' and '' or ':' .. scan
+local checkins, entry = {}, int(ticket) .. ':' .. int(now) .. named
+for known, at, by in string.gmatch(hold.checkins, '(%d+):(%-?%d+):?(%x*)') do
   if tonumber(known) == ticket then
+    if scan ~= '' and by == scan then
+      return commit(hold_reply(hold))
+    end
     return no('ALREADY_CHECKED_IN', '"checked_in_at":' .. at)
   end
   if entry and tonumber(known) > ticket then
     checkins[#checkins + 1], entry = entry, nil
   end
-  checkins[#checkins + 1] = known .. ':' .. at
+  checkins[#checkins + 1] = known .. ':' .. at .. (by == '' and '' or ':' .. by)
 end
 checkins[#checkins + 1] = entry
 
-change('{"checked_in":{"booking":"' .. hold.booking .. '","ticket":' .. int(ticket) .. '}}')
+change('{"checked_in":{"booking":"' .. hold.booking .. '","ticket":' .. int(ticket)
+  .. (scan == '' and '' or ',"scan":"' .. scan .. '"') .. '}}')
 hold.checkins = table.concat(checkins, ',')
 hold_put(hold)
 return commit(hold_reply(hold))

@@ -22,7 +22,7 @@
 -- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments,
 -- extensions, checkins, lines, prices, sources, types, payers, asked }: state
 -- held|paying|confirmed|released|expired|cancelled; `before` is nil unless paying; payment is '' for
--- none; checkins is 'ticket:at,…' by ticket; lines is JSON, and so is asked, '' unless seats were left
+-- none; checkins is 'ticket:at[:scan],…' by ticket; lines is JSON, and so is asked, '' unless seats were left
 -- to the rules; prices are as prices.lua gives them, and sources as channels.lua does; types are
 -- id,price,proof,name,line:quantity,…/…;asked: the units of each type (names encoded, lines counted
 -- from 0), and what was named as JSON; payers are as payers.lua gives them. In the hash these are one
@@ -162,7 +162,10 @@ end
 local function hold_reply(hold)
   local checked_in = ''
   if hold.checkins ~= '' then
-    checked_in = string.gsub(hold.checkins, '(%d+):(%-?%d+)', '{"ticket":%1,"at":%2}')
+    checked_in = string.gsub(hold.checkins, '(%d+):(%-?%d+):?(%x*)', function(ticket, at, scan)
+      return '{"ticket":' .. ticket .. ',"at":' .. at
+        .. (scan == '' and '' or ',"scan":"' .. scan .. '"') .. '}'
+    end)
     checked_in = ',"checked_in":[' .. checked_in .. ']'
   end
   return '{"hold":{' .. hold_terms(hold) .. ',' .. hold_state(hold) .. ',"payments":' .. hold.payments

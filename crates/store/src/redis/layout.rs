@@ -13,7 +13,7 @@ use super::segments::SegmentTexts;
 use super::types;
 use super::wire::settings_fields;
 use onrush_core::channels::ChannelView;
-use onrush_core::hold::HoldState;
+use onrush_core::hold::{CheckIn, HoldState};
 use onrush_core::ids::{EventId, UserId};
 use onrush_core::limits::{ENDED_KNOWN_MS, MAX_QUEUE_SIZE};
 use onrush_core::prices::Ladder;
@@ -385,7 +385,10 @@ impl Layout {
         let check_ins: Vec<_> = row
             .checked_in
             .iter()
-            .map(|check_in| format!("{}:{}", check_in.ticket, check_in.at))
+            .map(|CheckIn { ticket, at, scan }| match scan {
+                Some(scan) => format!("{ticket}:{at}:{scan}"),
+                None => format!("{ticket}:{at}"),
+            })
             .collect();
         let text = HoldText {
             state: row.state.status().as_str().to_owned(),

@@ -331,8 +331,9 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         (state, _) => return Err(format!("booking {id}: it cannot be {state}")),
     };
     let check_in = |text: &str| {
-        let [ticket, at] = parts(text, ':', id)?;
-        Ok(CheckIn { ticket: read(ticket, id)?, at: time(at, id)? })
+        let (ticket, more) = text.split_once(':').ok_or_else(|| format!("booking {id}: {text}"))?;
+        let (at, scan) = more.split_once(':').unwrap_or((more, ""));
+        Ok(CheckIn { ticket: read(ticket, id)?, at: time(at, id)?, scan: read_optional(scan, id)? })
     };
     let check_ins = text.checkins.split(',').filter(|check_in| !check_in.is_empty());
     let More { prices, sources, types, payers: [email, card], asked } = More::read(text.more);

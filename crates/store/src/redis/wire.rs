@@ -214,9 +214,10 @@ pub(super) fn call(command: &Command) -> Call {
             let (by, why) = (reason.by.to_string(), reason.why.to_string());
             Call::new(&scripts::CANCEL_CONFIRMED, vec![text(booking), by, why, user, refund])
         }
-        Command::CheckIn { booking, ticket } => {
-            Call::new(&scripts::CHECK_IN, vec![text(booking), text(ticket)])
-        }
+        Command::CheckIn { booking, ticket, scan } => Call::new(
+            &scripts::CHECK_IN,
+            vec![text(booking), text(ticket), text_or_empty(scan.as_ref())],
+        ),
 
         Command::Claim { claim, user, pool, quantity, ttl_ms } => Call::new(
             &scripts::CLAIM,

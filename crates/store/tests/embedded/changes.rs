@@ -8,7 +8,7 @@ use onrush_core::change::{
 };
 use onrush_core::channels::{ChannelSpec, PlannedRelease};
 use onrush_core::hold::HoldTerms;
-use onrush_core::ids::{PayerId, PlaceId};
+use onrush_core::ids::{PayerId, PlaceId, ScanId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::payers::PayerBy;
 use onrush_core::prices::{PriceStep, Priced};
@@ -142,7 +142,12 @@ pub(crate) fn changes() -> Vec<Change> {
         HoldChange::HoldExpired { booking: booking() }.into(),
         BookingChange::ConfirmedCancelled { booking: booking(), reason: reason(), refund_minor: 1 }
             .into(),
-        BookingChange::CheckedIn { booking: booking(), ticket: 1 }.into(),
+        BookingChange::CheckedIn {
+            booking: booking(),
+            ticket: 1,
+            scan: Some(ScanId::from_u128(0xc0de)),
+        }
+        .into(),
         HoldChange::HoldForgotten { booking: booking() }.into(),
         ClaimChange::Claimed {
             claim: claim(),

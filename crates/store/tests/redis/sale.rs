@@ -4,6 +4,7 @@ use crate::stage::{
     MemoryArchive, confirm_command, done, hold, id, new_event, open, place, settings, until,
 };
 use onrush_core::hold::HoldState;
+use onrush_core::ids::ScanId;
 use onrush_core::lines::Lines;
 use onrush_core::question::{AvailabilityNow, BookingsOf, EventNow, PlaceOf, SeatsNow};
 use onrush_core::settings::RoomSettings;
@@ -57,9 +58,18 @@ async fn visitors_wait_are_admitted_hold_and_are_let_in() {
     let left: LeftFrom = engine.run(event.clone(), leave).await.expect("they are in").value;
     assert_eq!(left, LeftFrom::Active);
 
-    let check_in = Command::CheckIn { booking: id("b1"), ticket: 1 };
-    let view: HoldView = engine.run(event.clone(), check_in).await.expect("a ticket").value;
+    let check_in = |scan| Command::CheckIn {
+        booking: id("b1"),
+        ticket: 1,
+        scan: Some(ScanId::from_u128(scan)),
+    };
+    let view: HoldView = engine.run(event.clone(), check_in(1)).await.expect("a ticket").value;
     assert_eq!(view.checked_in.len(), 1);
+    let again: HoldView = engine.run(event.clone(), check_in(1)).await.expect("the same").value;
+    assert_eq!(again.checked_in, view.checked_in);
+    let other = engine.run::<HoldView>(event.clone(), check_in(2)).await.expect_err("another");
+    let is_used = matches!(other, Failure::Refused(Refusal::AlreadyCheckedIn { .. }));
+    assert!(is_used, "{other:?}");
 
     let view = engine.ask(event.clone(), EventNow).await.expect("the event").value;
     assert_eq!((view.settings, view.phase), (settings, Phase::Open));

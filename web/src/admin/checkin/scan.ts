@@ -41,6 +41,9 @@ interface Ticket {
  */
 const unanswered = new Map<string, string>();
 
+/** Answers that say nothing of whether the ticket was used. */
+const UNDECIDED = new Set(["ENGINE_UNREACHABLE", "STOPPED", "INTERNAL"]);
+
 /** Lets a ticket's bearer in, or says why not. `event`: only tickets for it. */
 export async function checkIn(code: string, event: string | undefined): Promise<Scan> {
   const at = clock.now();
@@ -67,8 +70,11 @@ async function outcome(code: string, event: string | undefined): Promise<Outcome
       return { kind: "unknown" };
     }
     if (!(error instanceof Refused)) throw error;
-    // The first request is still at it.
-    if (error.code === "IN_PROGRESS") return { kind: "unknown" };
+    // It is answered, and may have been done all the same.
+    if (UNDECIDED.has(error.code)) {
+      unanswered.set(code, key);
+      return { kind: "unknown" };
+    }
     if (error.code !== "ALREADY_CHECKED_IN") {
       return { kind: "refused", code: error.code, detail: error.message };
     }

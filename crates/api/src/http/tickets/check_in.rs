@@ -4,23 +4,22 @@ use super::shapes::CheckedInBody;
 use crate::http::actions::note::About;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Operator, OptionalKey};
-use crate::http::once::Scope;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::id;
-use crate::http::state::{Once, Sale, Signers};
+use crate::http::state::{Sale, Signers};
 use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
-use http_body_util::{BodyExt, Collected};
+use axum::response::{IntoResponse, Response};
 use onrush_base::tickets::TicketClaims;
 use onrush_core::Command;
-use onrush_core::ids::EventId;
+use onrush_core::ids::{EventId, ScanId};
 use onrush_core::view::HoldView;
 use onrush_ledger::Ledger;
 use serde::Deserialize;
-use serde_json::{Map, Value, json as value};
+use serde_json::{Map, json as value};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use utoipa::ToSchema;
 
@@ -36,7 +35,8 @@ pub struct Scanned {
     event: Option<String>,
 }
 
-/// Lets the holder of a ticket in, once. The same key again gets the first answer.
+/// Lets the holder of a ticket in, once. The same key again gets the first answer, whatever became
+/// of that: the rules know the scan by it.
 #[utoipa::path(
     post, path = "/api/v1/check-in", tag = "tickets",
     params(
@@ -50,7 +50,6 @@ pub async fn check_in(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
     State(signers): State<Arc<Signers>>,
-    State(once): State<Arc<Once>>,
     operator: Operator,
     key: OptionalKey,
     JsonBody(scanned): JsonBody<Scanned>,
@@ -64,59 +63,49 @@ pub async fn check_in(
         let why = "the ticket is for another event";
         return Err(Problem::new(Code::TicketNotGenuine, why).with(event));
     }
-    let (event, booking) = (claims.event.clone(), claims.booking.clone());
-    let scope = Scope::of_ticket(&booking, claims.ticket, &operator.key.name);
-    let work = let_in(Arc::clone(&sale), claims.clone());
-    // The same ticket has one code, and another event is refused before.
-    let answer = match once.run_if_keyed(scope, &key, &[], work).await {
-        // Nothing was begun. The door goes on without keys: whoever stands there wants in.
-        Err(problem) if problem.code() == Code::LedgerUnavailable.facts().0 => {
-            let_in(sale, claims).await?
-        }
-        answer => answer?,
-    };
-    let mut answer = if answer.status() == StatusCode::OK {
-        // By now the visitor is in: a ledger that does not answer costs the name and nothing else.
-        let buyer = ledger.buyer(&booking).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the buyer of a booking cannot be read");
-            None
-        });
-        named(answer, buyer.map(|buyer| buyer.name).filter(|name| !name.is_empty())).await
-    } else {
-        answer
-    };
-    answer.extensions_mut().insert(About(event));
+    let scan = key.0.map(|key| scan_id(&claims, &operator.key.name, key.as_str()));
+    let answer = let_in(&sale, &*ledger, &claims, scan).await;
+    let mut answer = answer.unwrap_or_else(IntoResponse::into_response);
+    answer.extensions_mut().insert(About(claims.event));
     Ok(answer)
 }
 
-async fn let_in(sale: Arc<Sale>, claims: TicketClaims) -> Result<Response, Problem> {
+async fn let_in(
+    sale: &Sale,
+    ledger: &dyn Ledger,
+    claims: &TicketClaims,
+    scan: Option<ScanId>,
+) -> Result<Response, Problem> {
     let (booking, ticket) = (claims.booking.clone(), claims.ticket);
-    let command = Command::CheckIn { booking, ticket };
-    let answer = sale.engine.execute(claims.event.clone(), command).await?;
-    let held = HoldView::try_from(answer.value).ok();
+    let command = Command::CheckIn { booking, ticket, scan };
+    let hold = sale.run::<HoldView>(&claims.event, command).await?;
+    // By now the visitor is in: a ledger that does not answer costs the name and nothing else.
+    let buyer = ledger.buyer(&claims.booking).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the buyer of a booking cannot be read");
+        None
+    });
+    let check_in = hold.checked_in.iter().find(|check_in| check_in.ticket == ticket);
     let body = CheckedInBody {
         booking: &claims.booking,
         ticket,
         event: claims.event.as_str(),
         r#for: &claims.unit,
-        of_type: held.as_ref().and_then(|held| held.terms.type_of_ticket(ticket)).map(Into::into),
-        checked_in_at: answer.at,
-        name: None,
+        of_type: hold.terms.type_of_ticket(ticket).map(Into::into),
+        checked_in_at: check_in.expect("whoever is let in is listed").at,
+        name: buyer.map(|buyer| buyer.name).filter(|name| !name.is_empty()),
     };
     Ok(json(StatusCode::OK, &body))
 }
 
-/// The answer with the buyer's name. What is kept under a key has none: whoever is erased is erased.
-async fn named(answer: Response, name: Option<String>) -> Response {
-    let Some(name) = name else { return answer };
-    let (parts, body) = answer.into_parts();
-    // Bodies of ours are in memory already.
-    let bytes = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
-    match serde_json::from_slice::<Map<String, Value>>(&bytes) {
-        Ok(mut members) => {
-            members.insert("name".to_owned(), name.into());
-            json(StatusCode::OK, &members)
-        }
-        Err(_) => Response::from_parts(parts, bytes.into()),
+/// What a request with this key is called, by which the rules know it again. The same key under
+/// another scanner's, or for another ticket, is another scan.
+fn scan_id(claims: &TicketClaims, scanner: &str, key: &str) -> ScanId {
+    let mut hash = Sha256::new();
+    for part in [claims.booking.as_str(), &claims.ticket.to_string(), scanner, key] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
     }
+    let hash = hash.finalize();
+    let half = hash.first_chunk().expect("a hash has 32 bytes");
+    ScanId::from_u128(u128::from_be_bytes(*half))
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 fn key() -> RequestKey {
-    RequestKey { scope: "ann pays gala.1".into(), key: "k".into(), asker: "ann".into() }
+    RequestKey { scope: "ann pays gala.1".into(), key: "k".into(), asker: Some("ann".into()) }
 }
 
 #[tokio::test]
@@ -202,7 +202,8 @@ async fn too_much_at_once_is_refused_but_never_what_money_came_to() {
     let Some(books) = Books::new().await else { return };
     let patient = PgOptions { patience_ms: 60_000, ..PgOptions::default() };
     let ledger = open_with(&books.url, patient).await;
-    let key = |n: usize| RequestKey { scope: "s".into(), key: n.to_string(), asker: "ann".into() };
+    let key =
+        |n: usize| RequestKey { scope: "s".into(), key: n.to_string(), asker: Some("ann".into()) };
     // Nothing is taken up before this task waits for the first time.
     let pending: Vec<_> = (0..20_000).map(|n| ledger.begin(key(n), [1; 32], 1, Time(5))).collect();
     let paid: Vec<_> =
@@ -239,7 +240,7 @@ async fn text_with_a_character_that_postgresql_has_not_is_kept_without_it() {
     ledger.project(page).await.expect("written");
     let due = ledger.deliveries("mail", Time(9), 9).await.expect("read");
     assert_eq!(due[0].message.body, told.body);
-    let odd = RequestKey { scope: "s\0".into(), key: "k\0".into(), asker: "ann".into() };
+    let odd = RequestKey { scope: "s\0".into(), key: "k\0".into(), asker: Some("ann".into()) };
     assert_eq!(ledger.begin(odd.clone(), [1; 32], 1, Time(5)).await, Ok(Begun::Fresh));
     assert_eq!(ledger.begin(odd, [1; 32], 1, Time(5)).await, Ok(Begun::InProgress));
 }

@@ -24,7 +24,7 @@ async fn broken_ledger_answers_nobody_and_works_again_afterwards() {
     let (_dir, ledger) = ledger();
     let first = saga("gala.1", 5);
     ledger.advance(to(first.clone())).await.expect("written");
-    let key = || RequestKey { scope: "s".into(), key: "k".into(), asker: "ann".into() };
+    let key = || RequestKey { scope: "s".into(), key: "k".into(), asker: Some("ann".into()) };
 
     ledger.break_for_tests(true);
     assert!(is_unavailable(&ledger.begin(key(), [0; 32], 1, Time(5)).await));

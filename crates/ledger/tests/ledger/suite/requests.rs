@@ -10,7 +10,7 @@ const BODY: [u8; 32] = [1; 32];
 const OTHER_BODY: [u8; 32] = [2; 32];
 
 fn key(key: &str) -> RequestKey {
-    RequestKey { scope: "ann pays gala.1".into(), key: key.into(), asker: "ann".into() }
+    RequestKey { scope: "ann pays gala.1".into(), key: key.into(), asker: Some("ann".into()) }
 }
 
 fn answer(body: &str) -> StoredAnswer {
@@ -178,7 +178,7 @@ async fn an_asker_keeps_the_latest_answers_of_all_scopes_and_nobody_elses_go() {
     let of = |asker: &str, n: u32| RequestKey {
         scope: format!("{asker} extends {}", n / 8),
         key: n.to_string(),
-        asker: asker.into(),
+        asker: Some(asker.into()),
     };
     let (eager, other) = (|n| of("eager", n), |n| of("other", n));
     let all = KEPT_PER_ASKER + 20;
@@ -193,4 +193,16 @@ async fn an_asker_keeps_the_latest_answers_of_all_scopes_and_nobody_elses_go() {
     let kept = answered(&books, (0..all).map(eager)).await;
     assert_eq!(kept, (0..all).map(|n| n >= 20).collect::<Vec<_>>());
     assert_eq!(answered(&books, (0..3).map(other)).await, [true; 3]);
+}
+
+#[tokio::test]
+async fn of_requests_without_an_asker_every_answer_is_kept() {
+    let Some(books) = Books::new().await else { return };
+    let of = |n: u32| RequestKey { scope: "allot gala".into(), key: n.to_string(), asker: None };
+    let all = KEPT_PER_ASKER + 20;
+    for n in 0..all {
+        books.begin(of(n), BODY, THIS_RUN, Time(1 + i64::from(n))).await.expect("begun");
+        books.finish(of(n), Some(answer("done"))).await.expect("kept");
+    }
+    assert!(answered(&books, (0..all).map(of)).await.iter().all(|is_kept| *is_kept));
 }

@@ -158,7 +158,9 @@ impl Oracle {
                     self.cancel(at, booking, reason, None, *refund_minor)
                 }
             },
-            Command::CheckIn { booking, ticket } => self.check_in(at, booking, *ticket),
+            Command::CheckIn { booking, ticket, scan } => {
+                self.check_in(at, booking, *ticket, *scan)
+            }
             Command::Claim { claim, user, pool, quantity, ttl_ms } => {
                 self.claim(at, claim, user, pool, *quantity, *ttl_ms)
             }

@@ -5,7 +5,7 @@ use super::stock::Move;
 use super::{Answer, Oracle};
 use onrush_core::change::{BookingChange, HoldChange, SessionEnd};
 use onrush_core::hold::{CheckIn, HoldState, HoldStatus, OnDecline};
-use onrush_core::ids::{BookingId, PaymentId, UserId};
+use onrush_core::ids::{BookingId, PaymentId, ScanId, UserId};
 use onrush_core::spec::Reason;
 use onrush_core::view::Reply;
 use onrush_core::{Phase, Refusal, Time};
@@ -268,7 +268,13 @@ impl Oracle {
         self.shown(id)
     }
 
-    pub(super) fn check_in(&mut self, at: Time, id: &BookingId, ticket: u32) -> Answer {
+    pub(super) fn check_in(
+        &mut self,
+        at: Time,
+        id: &BookingId,
+        ticket: u32,
+        scan: Option<ScanId>,
+    ) -> Answer {
         let known = self.bookings.get(id).ok_or(Refusal::ReservationNotFound)?;
         let booking_status = known.state.status();
         if booking_status != HoldStatus::Confirmed {
@@ -279,13 +285,16 @@ impl Oracle {
             return Err(Refusal::TicketNotFound { tickets });
         }
         if let Some(before) = known.checked_in.iter().find(|other| other.ticket == ticket) {
+            if before.scan.is_some() && before.scan == scan {
+                return self.shown(id);
+            }
             return Err(Refusal::AlreadyCheckedIn { checked_in_at: before.at });
         }
         self.update(id, |booking| {
-            booking.checked_in.push(CheckIn { ticket, at });
+            booking.checked_in.push(CheckIn { ticket, at, scan });
             booking.checked_in.sort_by_key(|one| one.ticket);
         });
-        self.change(BookingChange::CheckedIn { booking: id.clone(), ticket });
+        self.change(BookingChange::CheckedIn { booking: id.clone(), ticket, scan });
         self.shown(id)
     }
 }

@@ -6,23 +6,26 @@ use onrush_core::Change;
 use onrush_core::change::BookingChange;
 use onrush_core::ids::BookingId;
 use onrush_store::FeedEntry;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How often one ticket was used, by the journal and by what scanners said.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Used {
     in_journal: u32,
     let_in: u32,
     again: u32,
     unknown: u32,
     misunderstood: u32,
+    /// Under which keys it was shown; without one each time is another.
+    keys: BTreeSet<Option<String>>,
 }
 
 pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut Vec<String>) {
     let mut tickets = BTreeMap::<(BookingId, u32), Used>::new();
-    for Scanned { booking, number, scan } in world.scans() {
+    for Scanned { booking, number, key, scan } in world.scans() {
         let used = tickets.entry((booking, number)).or_default();
+        used.keys.insert(key);
         match scan {
             Scan::In => used.let_in += 1,
             Scan::Again => used.again += 1,
@@ -32,13 +35,16 @@ pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut 
         }
     }
     for change in entries.iter().flat_map(|entry| &entry.changes) {
-        if let Change::Booking(BookingChange::CheckedIn { booking, ticket }) = change {
+        if let Change::Booking(BookingChange::CheckedIn { booking, ticket, .. }) = change {
             tickets.entry((booking.clone(), *ticket)).or_default().in_journal += 1;
         }
     }
     for ((booking, number), used) in tickets {
-        let Used { in_journal, let_in, again, unknown, misunderstood } = used;
+        let Used { in_journal, let_in, again, unknown, misunderstood, ref keys } = used;
+        // Whoever asks again under the key of a scan whose answer got lost is told what came of it.
+        let is_of_one_scan = keys.len() == 1 && !keys.contains(&None);
         let is_right = misunderstood == 0
+            && !(is_of_one_scan && again > 0)
             && in_journal <= 1
             && let_in <= in_journal
             && (again == 0 || in_journal == 1)

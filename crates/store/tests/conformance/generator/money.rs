@@ -5,7 +5,7 @@ use crate::world::{payment, risky_text};
 use onrush_core::Command;
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
-use onrush_core::ids::{BookingId, PayerId, PaymentId, UserId};
+use onrush_core::ids::{BookingId, PayerId, PaymentId, ScanId, UserId};
 use onrush_core::payers::PayerBy;
 use onrush_core::snapshot::HoldRow;
 
@@ -117,7 +117,9 @@ impl Generator {
                 let (booking, ..) =
                     self.some_booking(|state| matches!(state, HoldState::Confirmed { .. }));
                 let ticket = self.random.below(5) as u32;
-                self.ask(Command::CheckIn { booking, ticket });
+                let scan = *self.random.pick(&[None, Some(1), Some(2)]);
+                let scan = scan.map(ScanId::from_u128);
+                self.ask(Command::CheckIn { booking, ticket, scan });
             }
         }
     }
