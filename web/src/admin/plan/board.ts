@@ -1,37 +1,40 @@
 /**
  * The plan on a canvas, to be worked on: what is chosen is marked, moved and framed. It knows nothing
- * of a page; `Board.svelte` puts it into one.
+ * of a page; `Drawing.svelte` puts it into one.
  */
 import { paintAreas } from "../../lib/seatmap/areas";
 import type { Box } from "../../lib/seatmap/box";
 import { css, inkOn, type Palette, paletteOf, rgbOf, visible } from "../../lib/seatmap/colours";
+import { type Drag, gestures } from "../../lib/seatmap/gestures";
 import { FONT } from "../../lib/seatmap/paint";
 import { centred, fit, kept, moved, type View, zoomed } from "../../lib/seatmap/view";
 import { GREY, type Keys, type Place, textOf } from "./model/document";
 import { at, boxOfArea, type Scene, within } from "./scene";
 
 export interface BoardWishes {
-  /** Something was clicked, or nothing: `isMore` adds to what is chosen. */
+  /** Something was tapped, or nothing: `isMore` adds to what is chosen. */
   picked: (key: number | undefined, isMore: boolean) => void;
   /** All of a row, by one of its seats. */
   pickedRow: (key: number, isMore: boolean) => void;
   /** All that is in a frame. */
   framed: (keys: Set<number>, isMore: boolean) => void;
-  /** What is chosen was dragged so far. */
-  dragged: (x: number, y: number) => void;
+  /** These were dragged so far, and are chosen now. */
+  dragged: (keys: Keys, x: number, y: number) => void;
 }
+
+/**
+ * What one pointer does. `choose`: a tap chooses; a drag moves what is under it, or frames from empty
+ * paper. `hand`: a drag moves the view, as a hand does paper.
+ */
+export type Tool = "choose" | "hand";
 
 /** Seats show their numbers from this distance of neighbours on, in CSS pixels. */
 const NUMBERS_PX = 16;
 const ROW_NAMES_PX = 10;
-/** Less than this is a click with an unsteady hand. */
-const SLACK_PX = 4;
 const REACH_PX = 6;
 
 type Gesture =
-  | { is: "frame"; from: Spot; to: Spot; isMore: boolean }
-  | { is: "drag"; from: Spot; to: Spot; hasMoved: boolean }
-  | { is: "pan"; last: Spot };
+  { is: "frame"; from: Spot; to: Spot; isMore: boolean } | { is: "drag"; from: Spot; to: Spot; keys: Keys };
 type Spot = { x: number; y: number };
 
 export class Board {
@@ -41,7 +44,7 @@ export class Board {
   #scene: Scene;
   #chosen: Keys = new Set();
   #current: number | undefined;
-  #isHand = false;
+  #tool: Tool = "choose";
   #palette: Palette;
   #view: View = { left: 0, top: 0, scale: 1 };
   #width = 0;
@@ -49,6 +52,8 @@ export class Board {
   #ratio = 1;
   #frame: number | undefined;
   #gesture: Gesture | undefined;
+  /** What was tapped last, and before. */
+  #taps: [number | undefined, number | undefined] = [undefined, undefined];
   readonly #stopped = new AbortController();
   readonly #stops: (() => void)[] = [];
 
@@ -60,7 +65,17 @@ export class Board {
     this.#scene = scene;
     this.#wishes = wishes;
     this.#palette = paletteOf(canvas.parentElement!);
-    this.#listen();
+    this.#stops.push(
+      gestures(canvas, {
+        move: (byX, byY) => this.pan(byX, byY),
+        zoom: (factor, atX, atY) => this.zoom(factor, atX, atY),
+        tap: (x, y, _isFinger, isMore) => this.#tap({ x, y }, isMore),
+        home: () => this.fit(),
+        drag: (x, y, isMore) => this.#drag({ x, y }, isMore),
+      }),
+    );
+    const { signal } = this.#stopped;
+    canvas.addEventListener("dblclick", (event) => this.#pickRow(event.shiftKey), { signal });
     const sizes = new ResizeObserver(() => this.#resize());
     sizes.observe(canvas);
     this.#stops.push(() => sizes.disconnect());
@@ -68,7 +83,7 @@ export class Board {
     themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     this.#stops.push(() => themes.disconnect());
     const isDark = matchMedia("(prefers-color-scheme: dark)");
-    isDark.addEventListener("change", () => this.#repaint(), { signal: this.#stopped.signal });
+    isDark.addEventListener("change", () => this.#repaint(), { signal });
     this.#resize();
   }
 
@@ -80,9 +95,8 @@ export class Board {
     this.#ask();
   }
 
-  /** Whether a drag moves the view, as a hand does paper. */
-  hand(is: boolean): void {
-    this.#isHand = is;
+  use(tool: Tool): void {
+    this.#tool = tool;
   }
 
   /** The whole plan. */
@@ -131,41 +145,6 @@ export class Board {
     else this.#look(centred(midX, midY, this.#view.scale, width, height));
   }
 
-  #listen(): void {
-    const on = <K extends keyof HTMLElementEventMap>(
-      name: K,
-      listen: (event: HTMLElementEventMap[K]) => void,
-      options: AddEventListenerOptions = {},
-    ) => this.#canvas.addEventListener(name, listen, { ...options, signal: this.#stopped.signal });
-    on("pointerdown", (event) => this.#down(event));
-    on("pointermove", (event) => this.#move(event));
-    on("pointerup", () => this.#up());
-    on("pointercancel", () => {
-      this.#gesture = undefined;
-      this.#ask();
-    });
-    on("dblclick", (event) => {
-      const key = this.#at(this.#spot(event));
-      if (key !== undefined) this.#wishes.pickedRow(key, event.shiftKey);
-    });
-    on(
-      "wheel",
-      (event) => {
-        event.preventDefault();
-        const { x, y } = this.#spot(event);
-        const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
-        const delta = Math.max(-240, Math.min(240, event.deltaY * lines));
-        this.zoom(Math.exp(-delta * (event.ctrlKey ? 0.01 : 0.0022)), x, y);
-      },
-      { passive: false },
-    );
-  }
-
-  #spot(event: MouseEvent): Spot {
-    const box = this.#canvas.getBoundingClientRect();
-    return { x: event.clientX - box.left, y: event.clientY - box.top };
-  }
-
   /** A spot of the canvas in the plan's units. */
   #there({ x, y }: Spot): Spot {
     return { x: this.#view.left + x / this.#view.scale, y: this.#view.top + y / this.#view.scale };
@@ -176,58 +155,64 @@ export class Board {
     return at(this.#scene, x, y, REACH_PX / this.#view.scale);
   }
 
-  #down(event: PointerEvent): void {
-    if (event.button > 1) return;
-    this.#canvas.setPointerCapture(event.pointerId);
-    const spot = this.#spot(event);
-    if (this.#isHand || event.button === 1) {
-      event.preventDefault();
-      this.#gesture = { is: "pan", last: spot };
-      return;
-    }
-    const isMore = event.shiftKey || event.ctrlKey || event.metaKey;
+  #tap(spot: Spot, isMore: boolean): void {
     const key = this.#at(spot);
-    if (key === undefined) {
-      this.#gesture = { is: "frame", from: spot, to: spot, isMore };
-      return;
-    }
-    // What is dragged is chosen first; a click on one of several that are chosen chooses it alone.
-    if (isMore || !this.#chosen.has(key)) this.#wishes.picked(key, isMore);
-    this.#gesture = { is: "drag", from: spot, to: spot, hasMoved: isMore };
+    this.#taps = [key, this.#taps[0]];
+    if (this.#tool === "hand") return;
+    if (key !== undefined || !isMore) this.#wishes.picked(key, isMore);
   }
 
-  #move(event: PointerEvent): void {
-    const gesture = this.#gesture;
-    if (!gesture) return;
-    const spot = this.#spot(event);
-    if (gesture.is === "pan") {
-      this.pan(spot.x - gesture.last.x, spot.y - gesture.last.y);
-      gesture.last = spot;
-      return;
-    }
-    gesture.to = spot;
-    if (gesture.is === "drag" && distance(gesture) >= SLACK_PX) gesture.hasMoved = true;
-    this.#ask();
+  /** To a browser, two neighbours that a finger taps in haste are a double click too. */
+  #pickRow(isMore: boolean): void {
+    const [key, before] = this.#taps;
+    if (key === undefined || key !== before) return;
+    this.#wishes.pickedRow(key, isMore);
   }
 
-  #up(): void {
-    const gesture = this.#gesture;
-    this.#gesture = undefined;
-    if (!gesture || gesture.is === "pan") return;
-    const isClick = distance(gesture) < SLACK_PX;
-    if (gesture.is === "frame") {
-      if (!isClick) this.#wishes.framed(within(this.#scene, this.#boxOf(gesture)), gesture.isMore);
-      else if (!gesture.isMore) this.#wishes.picked(undefined, false);
-    } else if (!isClick) {
-      const { scale } = this.#view;
-      this.#wishes.dragged((gesture.to.x - gesture.from.x) / scale, (gesture.to.y - gesture.from.y) / scale);
-    } else if (!gesture.hasMoved) {
-      this.#wishes.picked(this.#at(gesture.from), false);
-    }
-    this.#ask();
+  /** Nothing is chosen or moved before the drag has ended. */
+  #drag(from: Spot, isMore: boolean): Drag | undefined {
+    this.#taps = [undefined, undefined];
+    if (this.#tool === "hand") return undefined;
+    const key = this.#at(from);
+    const gesture: Gesture =
+      key === undefined
+        ? { is: "frame", from, to: from, isMore }
+        : { is: "drag", from, to: from, keys: this.#draggedBy(key, isMore) };
+    this.#gesture = gesture;
+    const over = () => {
+      this.#gesture = undefined;
+      this.#ask();
+    };
+    return {
+      to: (x, y) => {
+        gesture.to = { x, y };
+        this.#ask();
+      },
+      end: () => {
+        over();
+        if (gesture.is === "frame") {
+          this.#wishes.framed(within(this.#scene, this.#boxOf(gesture)), gesture.isMore);
+        } else {
+          const { x, y } = this.#wayOf(gesture);
+          this.#wishes.dragged(gesture.keys, x, y);
+        }
+      },
+      undo: over,
+    };
   }
 
-  #boxOf({ from, to }: { from: Spot; to: Spot }): Box {
+  /** Whoever drags one of those that are chosen drags them all. */
+  #draggedBy(key: number, isMore: boolean): Keys {
+    if (this.#chosen.has(key)) return this.#chosen;
+    return new Set(isMore ? [...this.#chosen, key] : [key]);
+  }
+
+  /** How far something is dragged, in the plan's units. */
+  #wayOf({ from, to }: Gesture): Spot {
+    return { x: (to.x - from.x) / this.#view.scale, y: (to.y - from.y) / this.#view.scale };
+  }
+
+  #boxOf({ from, to }: Gesture): Box {
     const [one, other] = [this.#there(from), this.#there(to)];
     return {
       left: Math.min(one.x, other.x),
@@ -256,22 +241,21 @@ export class Board {
     g.lineWidth = 1;
     g.strokeRect(-left * scale, -top * scale, plan.size.width * scale, plan.size.height * scale);
     const gesture = this.#gesture;
-    const isDrag = gesture?.is === "drag" && distance(gesture) >= SLACK_PX;
-    const drag = isDrag
-      ? { x: (gesture.to.x - gesture.from.x) / scale, y: (gesture.to.y - gesture.from.y) / scale }
-      : { x: 0, y: 0 };
-    const isDragged = (key: number) => isDrag && this.#chosen.has(key);
+    const isDrag = gesture?.is === "drag";
+    const drag = isDrag ? this.#wayOf(gesture) : { x: 0, y: 0 };
+    const chosen = isDrag ? gesture.keys : this.#chosen;
+    const isDragged = (key: number) => isDrag && chosen.has(key);
     const shown = drawn.map((area, nth) =>
       isDragged(areas[nth]!.key) ? { ...area, x: area.x + drag.x, y: area.y + drag.y } : area,
     );
     paintAreas(g, shown, this.#view, this.#palette.muted);
-    this.#drawSeats(drag, isDragged);
+    this.#drawSeats(chosen, drag, isDragged);
     this.#drawAisles();
     this.#drawRowNames();
     g.strokeStyle = css(this.#palette.accent);
     g.lineWidth = 2;
     for (const [nth, { key }] of areas.entries()) {
-      if (!this.#chosen.has(key)) continue;
+      if (!chosen.has(key)) continue;
       const box = boxOfArea(this.#scene, nth);
       const [x, y] = [(box.left + drag.x - left) * scale - 4, (box.top + drag.y - top) * scale - 4];
       g.strokeRect(x, y, (box.right - box.left) * scale + 8, (box.bottom - box.top) * scale + 8);
@@ -284,7 +268,7 @@ export class Board {
     }
   }
 
-  #drawSeats(drag: Spot, isDragged: (key: number) => boolean): void {
+  #drawSeats(chosen: Keys, drag: Spot, isDragged: (key: number) => boolean): void {
     const g = this.#g;
     const px = this.#scene.pitch * this.#view.scale;
     const radius = Math.max(1.2, px * 0.4);
@@ -316,7 +300,7 @@ export class Board {
         // A wheelchair place is a square: shapes tell what colours must not tell alone.
         if (place.seat.wheelchair) g.rect(x - radius, y - radius, radius * 2, radius * 2);
         else g.arc(x, y, radius, 0, 2 * Math.PI);
-        if (this.#chosen.has(place.key) || place.key === this.#current) marked.push([place, x, y]);
+        if (chosen.has(place.key) || place.key === this.#current) marked.push([place, x, y]);
       }
       g.fill();
       if (px >= NUMBERS_PX) {
@@ -329,7 +313,7 @@ export class Board {
     }
     for (const [{ key }, x, y] of marked) {
       g.lineWidth = Math.max(1.5, px * 0.09);
-      g.strokeStyle = css(this.#chosen.has(key) ? this.#palette.accent : this.#palette.ink);
+      g.strokeStyle = css(chosen.has(key) ? this.#palette.accent : this.#palette.ink);
       g.beginPath();
       g.arc(x, y, radius + Math.max(1.5, px * 0.1), 0, 2 * Math.PI);
       g.stroke();
@@ -384,8 +368,4 @@ export class Board {
       g.fillText(textOf(place.row.row_number), x, y);
     }
   }
-}
-
-function distance({ from, to }: { from: Spot; to: Spot }): number {
-  return Math.hypot(to.x - from.x, to.y - from.y);
 }

@@ -1,18 +1,37 @@
-/** Fingers, mouse, wheel and keys on the map, as four wishes: move, zoom, tap and point. */
+/**
+ * Fingers, mouse, wheel and keys on a drawing, as wishes: move, zoom, tap, point, and drag where there
+ * is something to be dragged. Two fingers only ever move and zoom.
+ */
 
 export interface Wishes {
   move: (byX: number, byY: number) => void;
   zoom: (factor: number, atX: number, atY: number) => void;
-  /** `isFinger`: it covers more than a mouse does. */
-  tap: (x: number, y: number, isFinger: boolean) => void;
+  /** `isFinger`: it covers more than a mouse does. `isMore`: with Shift, Ctrl or the command key. */
+  tap: (x: number, y: number, isFinger: boolean, isMore: boolean) => void;
   /** Where the mouse is; `undefined` once it is gone. */
-  point: (at: { x: number; y: number } | undefined) => void;
+  point?: (at: { x: number; y: number } | undefined) => void;
   /** A key that is no other wish: the whole house again. */
   home: () => void;
+  /**
+   * One pointer went too far for a tap: what it drags from there on, if not the drawing itself. Where
+   * this wish is, the mouse's middle button moves the drawing.
+   */
+  drag?: (fromX: number, fromY: number, isMore: boolean) => Drag | undefined;
+}
+
+/** What one pointer drags, until one of `end` and `undo` is called. */
+export interface Drag {
+  to: (x: number, y: number) => void;
+  /** It was let go. */
+  end: () => void;
+  /** A second finger landed, or the browser took the pointer: as if it had never begun. */
+  undo: () => void;
 }
 
 /** Less than this is a tap with an unsteady hand. */
 const SLACK_PX = 7;
+/** Things are also dragged a little, with a mouse. */
+const MOUSE_DRAG_PX = 4;
 const KEY_STEP_PX = 80;
 const KEY_FACTOR = 1.4;
 
@@ -20,6 +39,9 @@ interface Finger {
   x: number;
   y: number;
 }
+
+/** What the first pointer does that is down alone: it may be a tap yet, or drags something. */
+type First = { is: "press"; at: Finger; isFinger: boolean; isMore: boolean } | { is: "drag"; drag: Drag };
 
 /** Listens until the returned function is called. */
 export function gestures(element: HTMLElement, wishes: Wishes): () => void {
@@ -31,32 +53,54 @@ export function gestures(element: HTMLElement, wishes: Wishes): () => void {
   ) => element.addEventListener(name, listen, { ...options, signal: stopped.signal });
 
   const fingers = new Map<number, Finger>();
-  let start: Finger | undefined;
-  let isTap = false;
+  // Where there is none, pointers move and zoom.
+  let first: First | undefined;
 
   const place = (event: MouseEvent): Finger => {
     const box = element.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   };
 
+  const undo = () => {
+    const undone = first;
+    first = undefined;
+    if (undone?.is === "drag") undone.drag.undo();
+  };
+
   on("pointerdown", (event) => {
-    if (event.button !== 0) return;
+    const isMiddle = event.button === 1 && wishes.drag !== undefined;
+    if (event.button !== 0 && !isMiddle) return;
+    // A browser would scroll by the middle button.
+    if (isMiddle) event.preventDefault();
     element.setPointerCapture(event.pointerId);
     fingers.set(event.pointerId, place(event));
-    isTap = fingers.size === 1;
-    start = place(event);
+    undo();
+    if (fingers.size > 1 || isMiddle) return;
+    first = {
+      is: "press",
+      at: place(event),
+      isFinger: event.pointerType !== "mouse",
+      isMore: event.shiftKey || event.ctrlKey || event.metaKey,
+    };
   });
 
   on("pointermove", (event) => {
     const to = place(event);
     const from = fingers.get(event.pointerId);
     if (!from) {
-      if (event.pointerType === "mouse") wishes.point(to);
+      if (event.pointerType === "mouse") wishes.point?.(to);
       return;
     }
-    if (isTap && start && Math.hypot(to.x - start.x, to.y - start.y) < SLACK_PX) return;
-    isTap = false;
-    if (fingers.size === 1) {
+    if (first?.is === "press") {
+      const { at, isFinger, isMore } = first;
+      const slack = wishes.drag && !isFinger ? MOUSE_DRAG_PX : SLACK_PX;
+      if (Math.hypot(to.x - at.x, to.y - at.y) < slack) return;
+      const drag = wishes.drag?.(at.x, at.y, isMore);
+      first = drag && { is: "drag", drag };
+    }
+    if (first) {
+      first.drag.to(to.x, to.y);
+    } else if (fingers.size === 1) {
       wishes.move(to.x - from.x, to.y - from.y);
     } else if (fingers.size === 2) {
       const other = [...fingers].find(([id]) => id !== event.pointerId)![1];
@@ -69,18 +113,21 @@ export function gestures(element: HTMLElement, wishes: Wishes): () => void {
   });
 
   on("pointerup", (event) => {
-    const isOurs = fingers.delete(event.pointerId);
-    if (!isOurs || !isTap || !start) return;
-    isTap = false;
-    wishes.tap(start.x, start.y, event.pointerType !== "mouse");
+    if (!fingers.delete(event.pointerId)) return;
+    const done = first;
+    first = undefined;
+    if (done?.is === "press") wishes.tap(done.at.x, done.at.y, done.isFinger, done.isMore);
+    else done?.drag.end();
   });
 
-  on("pointercancel", (event) => {
-    fingers.delete(event.pointerId);
-    isTap = false;
-  });
+  const gone = (event: PointerEvent) => {
+    if (fingers.delete(event.pointerId)) undo();
+  };
+  on("pointercancel", gone);
+  // It comes after every pointer, but one that is up or cancelled is no finger any more.
+  on("lostpointercapture", gone);
 
-  on("pointerleave", () => wishes.point(undefined));
+  on("pointerleave", () => wishes.point?.(undefined));
 
   on(
     "wheel",
