@@ -7,7 +7,7 @@ import { sceneOf } from "../src/admin/plan/scene";
 import { House } from "../src/lib/seatmap/house";
 import { fit } from "../src/lib/seatmap/view";
 import { signIn } from "./admin";
-import { contentOf, launch, visit, type Visit } from "./browser";
+import { contentOf, launch, violations, visit, type Visit } from "./browser";
 import { openEvent, Server, smallPlan } from "./server";
 
 let server: Server;
@@ -203,6 +203,94 @@ test("a drag is taken back when a second finger lands, or the browser takes the 
   const row = Array.from({ length: 30 }, (_, nth) => [`A-${nth + 1}`, way]);
   expect(await moved(page, before)).toEqual(Object.fromEntries(row));
   await page.getByRole("button", { name: "Undo" }).tap();
+  expect(await canUndo(page)).toBe(false);
+  expect(await moved(page, before)).toEqual({});
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("several seats are chosen by touch: one by one, by a frame, and moved together", async () => {
+  const { page, complaints, close, fingers, spot } = await tablet("several");
+  const before = await placed(page);
+  const several = page.getByRole("button", { name: "Choose several" });
+  const size = (await several.boundingBox())!;
+  expect(Math.min(size.width, size.height)).toBeGreaterThanOrEqual(44);
+  expect(await several.getAttribute("aria-pressed")).toBe("false");
+  await several.tap();
+  expect(await several.getAttribute("aria-pressed")).toBe("true");
+  expect(await violations(page)).toEqual([]);
+
+  // Neighbours tapped in haste are no double click, which would choose their row.
+  await fingers.tap(spot(0, 0));
+  await fingers.tap(spot(25, 0));
+  await expect.poll(() => chosen(page)).toBe("2 seats chosen");
+  await fingers.tap(spot(0, 0));
+  await expect.poll(() => chosen(page)).toBe("1 seat chosen");
+  // Nobody loses what is chosen by a finger beside a seat.
+  await fingers.tap(spot(0, -30));
+  expect(await chosen(page)).toBe("1 seat chosen");
+  // A frame may begin on a seat, also on a chosen one, and adds.
+  await fingers.drag(spot(20, -5), spot(60, 35));
+  await expect.poll(() => chosen(page)).toBe("4 seats chosen");
+  await fingers.drag(spot(-15, 75), spot(30, 105));
+  await expect.poll(() => chosen(page)).toBe("6 seats chosen");
+  // Two fingers choose nothing here either.
+  await fingers.put(1, spot(200, 0));
+  await fingers.put(2, spot(300, 0));
+  await fingers.lift(1);
+  await fingers.lift(2);
+  expect(await chosen(page)).toBe("6 seats chosen");
+  expect(await canUndo(page)).toBe(false);
+
+  await several.tap();
+  expect(await several.getAttribute("aria-pressed")).toBe("false");
+  await fingers.drag(spot(50, 0), spot(50, -20));
+  const way = { x: 0, y: -20 };
+  const ids = ["A-2", "A-3", "B-2", "B-3", "D-1", "D-2"];
+  expect(await moved(page, before)).toEqual(Object.fromEntries(ids.map((id) => [id, way])));
+  await page.getByRole("button", { name: "Undo" }).tap();
+  expect(await canUndo(page)).toBe(false);
+  expect(await chosen(page)).toBe("6 seats chosen");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("choosing several works by mouse and keys too, and not while the view is dragged", async () => {
+  const { page, complaints, close, spot } = await tablet("mouse");
+  const before = await placed(page);
+  const several = page.getByRole("button", { name: "Choose several" });
+  const hand = page.getByRole("button", { name: "Drag to move the view" });
+  const click = ({ x, y }: Spot) => page.mouse.click(x, y);
+  const drag = async (from: Spot, to: Spot) => {
+    await page.mouse.move(from.x, from.y);
+    await page.mouse.down();
+    await page.mouse.move(to.x, to.y);
+    await page.mouse.up();
+  };
+  await several.focus();
+  await page.keyboard.press("Space");
+  expect(await several.getAttribute("aria-pressed")).toBe("true");
+  await click(spot(0, 0));
+  await click(spot(100, 0));
+  await expect.poll(() => chosen(page)).toBe("2 seats chosen");
+  await drag(spot(95, 25), spot(160, 40));
+  await expect.poll(() => chosen(page)).toBe("5 seats chosen");
+  // Two clicks on a seat are its row.
+  await page.mouse.dblclick(spot(0, 90).x, spot(0, 90).y);
+  await expect.poll(() => chosen(page)).toBe("35 seats chosen");
+
+  await hand.focus();
+  await page.keyboard.press("Enter");
+  expect(await hand.getAttribute("aria-pressed")).toBe("true");
+  expect(await several.getAttribute("aria-pressed")).toBe("false");
+  await drag(spot(100, 30), spot(150, 30));
+  await click(spot(250, 30));
+  expect(await chosen(page)).toBe("35 seats chosen");
+  await several.click();
+  expect(await hand.getAttribute("aria-pressed")).toBe("false");
+  // The view was moved by 50 units.
+  await click(spot(50, 0));
+  await expect.poll(() => chosen(page)).toBe("34 seats chosen");
   expect(await canUndo(page)).toBe(false);
   expect(await moved(page, before)).toEqual({});
   expect(complaints).toEqual([]);

@@ -24,9 +24,10 @@ export interface BoardWishes {
 
 /**
  * What one pointer does. `choose`: a tap chooses; a drag moves what is under it, or frames from empty
- * paper. `hand`: a drag moves the view, as a hand does paper.
+ * paper. `several`: both add to what is chosen, and every drag frames. `hand`: a drag moves the view, as
+ * a hand does paper.
  */
-export type Tool = "choose" | "hand";
+export type Tool = "choose" | "several" | "hand";
 
 /** Seats show their numbers from this distance of neighbours on, in CSS pixels. */
 const NUMBERS_PX = 16;
@@ -159,24 +160,28 @@ export class Board {
     const key = this.#at(spot);
     this.#taps = [key, this.#taps[0]];
     if (this.#tool === "hand") return;
-    if (key !== undefined || !isMore) this.#wishes.picked(key, isMore);
+    if (key !== undefined || !this.#adds(isMore)) this.#wishes.picked(key, this.#adds(isMore));
   }
 
   /** To a browser, two neighbours that a finger taps in haste are a double click too. */
   #pickRow(isMore: boolean): void {
     const [key, before] = this.#taps;
     if (key === undefined || key !== before) return;
-    this.#wishes.pickedRow(key, isMore);
+    this.#wishes.pickedRow(key, this.#adds(isMore));
+  }
+
+  #adds(isMore: boolean): boolean {
+    return isMore || this.#tool === "several";
   }
 
   /** Nothing is chosen or moved before the drag has ended. */
   #drag(from: Spot, isMore: boolean): Drag | undefined {
     this.#taps = [undefined, undefined];
     if (this.#tool === "hand") return undefined;
-    const key = this.#at(from);
+    const key = this.#tool === "several" ? undefined : this.#at(from);
     const gesture: Gesture =
       key === undefined
-        ? { is: "frame", from, to: from, isMore }
+        ? { is: "frame", from, to: from, isMore: this.#adds(isMore) }
         : { is: "drag", from, to: from, keys: this.#draggedBy(key, isMore) };
     this.#gesture = gesture;
     const over = () => {
