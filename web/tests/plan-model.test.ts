@@ -13,7 +13,7 @@ import {
   rotate,
 } from "../src/admin/plan/model/arrange";
 import { ranksOf } from "../src/admin/plan/model/best";
-import { addBlock, type Block, sizeOf, wrongWith } from "../src/admin/plan/model/build";
+import { addBlock, sizeOf, wrongWith } from "../src/admin/plan/model/build";
 import {
   addCategory,
   colourCategory,
@@ -28,27 +28,10 @@ import { begin, MAX_STEPS, redo, step, undo } from "../src/admin/plan/model/hist
 import { joinNearest, setCategory, setRank, setTrait, widened } from "../src/admin/plan/model/mark";
 import { letters, names, numberRows, numberSeats, type Scheme } from "../src/admin/plan/model/number";
 import { copyMirrored, moveToSection, renameSection } from "../src/admin/plan/model/sections";
+import { BLOCK, chance, chosen, hall } from "./plans";
 
 const EXAMPLES = ["theatre.json", "arena.json"];
-const BLOCK: Block = {
-  section: "Stalls",
-  shape: "straight",
-  rows: 3,
-  seats: 10,
-  growth: 0,
-  seatGap: 25,
-  rowGap: 30,
-  x: 500,
-  y: 100,
-  radius: 200,
-  angle: 0,
-  category: "One",
-};
 const SCHEME: Scheme = { style: "numbers", start: 1, which: "all", from: "left", skipsIO: false };
-
-function hall(wish: Partial<Block> = {}): { plan: Plan; keys: Set<number> } {
-  return addBlock(emptyPlan("Hall", "One"), { ...BLOCK, ...wish });
-}
 
 function example(name: string): string {
   return readFileSync(path.resolve(import.meta.dirname, "../../examples", name), "utf8");
@@ -59,29 +42,12 @@ function written(plan: Plan): unknown {
   return JSON.parse(writePlan(plan));
 }
 
-function chosen(plan: Plan, is: (place: ReturnType<typeof placesOf>[number]) => boolean): Set<number> {
-  return new Set(
-    placesOf(plan)
-      .filter(is)
-      .map(({ key }) => key),
-  );
-}
-
 function ids(plan: Plan): string[] {
   return placesOf(plan).map(({ seat }) => seat.seat_guid);
 }
 
 function findings(plan: Plan): Finding[] {
   return check(plan).map(({ finding }) => finding);
-}
-
-/** Numbers between 0 and 1, the same for a seed. */
-function chance(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296;
-    return state / 4_294_967_296;
-  };
 }
 
 describe("files", () => {
