@@ -120,24 +120,43 @@ export function textOf(name: Name | undefined): string {
 }
 
 const places = new WeakMap<Plan, Place[]>();
+/** A change looks into the plan before it and the one after it; all others that can be undone need none. */
+const MAX_INDEXES = 2;
+/** The plans whose seats are listed, the newest last. */
+const listed: WeakRef<Plan>[] = [];
 
-/** All seats in the order of the plan. */
+/** All seats in the order of the plan; kept for the plans that were asked for last. */
 export function placesOf(plan: Plan): readonly Place[] {
   let all = places.get(plan);
   if (!all) {
-    all = [];
-    for (const zone of plan.zones) {
-      for (const row of zone.rows ?? []) {
-        for (const seat of row.seats ?? []) {
-          const x = (zone.position?.x ?? 0) + (row.position?.x ?? 0) + (seat.position?.x ?? 0);
-          const y = (zone.position?.y ?? 0) + (row.position?.y ?? 0) + (seat.position?.y ?? 0);
-          all.push({ key: seat[KEY], seat, row, zone, x, y });
-        }
-      }
-    }
+    all = listOf(plan);
     places.set(plan, all);
+    listed.push(new WeakRef(plan));
+    const oldest = listed.length > MAX_INDEXES ? listed.shift()!.deref() : undefined;
+    if (oldest) places.delete(oldest);
   }
   return all;
+}
+
+function listOf(plan: Plan): Place[] {
+  const all: Place[] = [];
+  for (const zone of plan.zones) {
+    for (const row of zone.rows ?? []) {
+      for (const seat of row.seats ?? []) {
+        const { x, y } = spotOf(seat, row, zone);
+        all.push({ key: seat[KEY], seat, row, zone, x, y });
+      }
+    }
+  }
+  return all;
+}
+
+/** Where a seat is in the plan. */
+export function spotOf(seat: Seat, row: Row, zone: Zone): Point {
+  return {
+    x: (zone.position?.x ?? 0) + (row.position?.x ?? 0) + (seat.position?.x ?? 0),
+    y: (zone.position?.y ?? 0) + (row.position?.y ?? 0) + (seat.position?.y ?? 0),
+  };
 }
 
 /** The seats of each row that has some, by the row's key. */
