@@ -118,49 +118,79 @@ export function addAisle(plan: Plan, keys: Keys, width: number): Plan {
   for (const { all, chosen } of byRow(plan, keys)) {
     const after = all.indexOf(chosen.at(-1)!);
     if (after === all.length - 1) continue;
-    part(all, after, usualGap(all) * width, ways);
+    addWays(all, parted(all, [{ after, room: usualGap(all) * width }]), ways);
   }
   return shifted(plan, ways);
 }
 
 /** Closes the aisles beside the chosen seats. */
 export function removeAisles(plan: Plan, keys: Keys): Plan {
-  let closed = plan;
-  for (const { chosen } of byRow(plan, keys)) {
-    const row = chosen[0]!.row[KEY];
-    // One after the other: each moves what stands beside the next.
-    const beside = new Set(chosen.map(({ key }) => key));
-    for (;;) {
-      const all = placesOf(closed).filter((place) => place.row[KEY] === row);
-      const nth = aislesIn(all).find((nth) => beside.has(all[nth]!.key) || beside.has(all[nth + 1]!.key));
-      if (nth === undefined) break;
-      const usual = usualGap(all);
-      const gap = Math.hypot(all[nth + 1]!.x - all[nth]!.x, all[nth + 1]!.y - all[nth]!.y);
-      const ways = new Map<number, Point>();
-      part(all, nth, usual - gap, ways);
-      const next = shifted(closed, ways);
-      if (next === closed || usual === 0) break;
-      closed = next;
-    }
+  const ways = new Map<number, Point>();
+  for (const { all } of byRow(plan, keys)) {
+    const places = closed(all, keys);
+    if (places !== all) addWays(all, places, ways);
   }
-  return closed;
+  return shifted(plan, ways);
 }
 
-/** How each seat of a row moves so that there is so much more room after one of them. */
-function part(row: readonly Place[], after: number, room: number, ways: Map<number, Point>): void {
-  const circle = circleOf(row);
-  const [before, next] = [row[after]!, row[after + 1]!];
-  const length = Math.hypot(next.x - before.x, next.y - before.y) || 1;
-  const along = { x: (next.x - before.x) / length, y: (next.y - before.y) / length };
-  for (const [nth, place] of row.entries()) {
-    const half = (nth <= after ? -room : room) / 2;
-    if (circle) {
-      const to = turned(place, circle.middle, (half / circle.radius) * circle.sense);
-      ways.set(place.key, { x: to.x - place.x, y: to.y - place.y });
-    } else {
-      ways.set(place.key, { x: along.x * half, y: along.y * half });
-    }
+/** How the seats of a row come from where they are to where they will be. */
+function addWays(from: readonly Place[], to: readonly Place[], ways: Map<number, Point>): void {
+  for (const [nth, { key, x, y }] of from.entries()) {
+    ways.set(key, { x: to[nth]!.x - x, y: to[nth]!.y - y });
   }
+}
+
+/** Rounds in which the aisles of a row close: on a curve the first leaves a little of a wide one. */
+const MAX_ROUNDS = 8;
+
+/** Where the seats of a row are without the aisles beside those chosen. */
+function closed(row: readonly Place[], keys: Keys): readonly Place[] {
+  let places = row;
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const aisles = aislesIn(places).filter(
+      (nth) => keys.has(places[nth]!.key) || keys.has(places[nth + 1]!.key),
+    );
+    const usual = usualGap(places);
+    if (aisles.length === 0 || usual === 0) break;
+    const gaps = gapsOf(places);
+    places = parted(
+      places,
+      aisles.map((after) => ({ after, room: usual - gaps[after]! })),
+    );
+  }
+  return places;
+}
+
+/** Room in a row after one of its seats; less than 0 takes some away. */
+interface Room {
+  after: number;
+  room: number;
+}
+
+/**
+ * Where the seats of a row are with this room, in the row's order. What is before it and what is after
+ * it give way by half of it each, along the row's own curve.
+ */
+function parted(row: readonly Place[], rooms: readonly Room[]): Place[] {
+  const circle = circleOf(row);
+  // All ways, as if each seat stood before all that room; then those it stands after, one by one.
+  const way = { x: 0, y: 0, along: 0 };
+  const add = ({ after, room }: Room) => {
+    const [before, next] = [row[after]!, row[after + 1]!];
+    const length = Math.hypot(next.x - before.x, next.y - before.y) || 1;
+    way.x += ((next.x - before.x) / length) * room;
+    way.y += ((next.y - before.y) / length) * room;
+    way.along += room;
+  };
+  for (const { after, room } of rooms) add({ after, room: -room / 2 });
+  let passed = 0;
+  return row.map((place, nth) => {
+    for (; passed < rooms.length && rooms[passed]!.after < nth; passed += 1) add(rooms[passed]!);
+    const to = circle
+      ? turned(place, circle.middle, (way.along / circle.radius) * circle.sense)
+      : { x: place.x + way.x, y: place.y + way.y };
+    return { ...place, ...to };
+  });
 }
 
 interface Circle {
