@@ -367,5 +367,25 @@ test("a theatre of 2,000 seats stays fluent while it is moved", async () => {
   for (let press = 0; press < 20; press += 1) await page.keyboard.press("ArrowDown");
   const [first] = placesOf(planOf(await saved(page)));
   expect(first!.y).toBeGreaterThan(0);
+
+  // The lists choose as much at once.
+  await page.getByRole("button", { name: "Choose nothing" }).click();
+  await page.getByText("seats · 0 seats chosen").waitFor();
+  await page.evaluate(() => {
+    const add = Reflect.get(Set.prototype, "add") as (value: unknown) => Set<unknown>;
+    Set.prototype.add = function (value) {
+      document.body.dataset.added = String(Number(document.body.dataset.added ?? 0) + 1);
+      return add.call(this, value);
+    };
+  });
+  await parts(page).focus();
+  await page.keyboard.press("Control+a");
+  await page.getByText("2,000 seats chosen").waitFor();
+  // A few times for each seat, and not once more for each of 40 rows.
+  expect(await page.evaluate(() => Number(document.body.dataset.added))).toBeLessThan(2_000 * 20);
+  await page.getByRole("option", { name: "Row C: 50 seats" }).click();
+  await page.getByText("seats · 50 seats chosen").waitFor();
+  await page.getByRole("option", { name: "Row E: 50 seats" }).click({ modifiers: ["Shift"] });
+  await page.getByText("150 seats chosen").waitFor();
   await close();
 });
