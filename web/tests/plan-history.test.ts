@@ -2,10 +2,12 @@
 import v8 from "node:v8";
 import vm from "node:vm";
 import { expect, test } from "vitest";
+import { Editor } from "../src/admin/plan/editor.svelte";
+import { isSameMove, moveBy } from "../src/admin/plan/model/arrange";
 import { placesOf } from "../src/admin/plan/model/document";
-import { begin, step } from "../src/admin/plan/model/history";
+import { begin, redo, REPEAT_MS, step, undo } from "../src/admin/plan/model/history";
 import { setRank } from "../src/admin/plan/model/mark";
-import { hall } from "./plans";
+import { chosen, hall } from "./plans";
 
 test("steps hold no list of all seats, but for the newest", async () => {
   v8.setFlagsFromString("--expose_gc");
@@ -22,4 +24,36 @@ test("steps hold no list of all seats, but for the newest", async () => {
   collect();
   expect(history.past).toHaveLength(50);
   expect(lists.filter((list) => list.deref()).length).toBeLessThanOrEqual(2);
+});
+
+test("a held arrow key is one step, however often it repeats itself", () => {
+  const { plan, keys } = hall();
+  const editor = new Editor("e", plan, { plan, prices: {} });
+  editor.change(setRank(editor.plan, keys, 3));
+  const before = editor.plan;
+  editor.choose(keys);
+  for (let nth = 0; nth < 300; nth += 1) editor.change(moveBy(editor.plan, editor.chosen, 0, 5));
+  expect(placesOf(editor.plan)[0]!.y).toBe(placesOf(plan)[0]!.y + 1_500);
+  editor.undo();
+  expect(editor.plan).toBe(before);
+  editor.redo();
+  expect(placesOf(editor.plan)[0]!.y).toBe(placesOf(plan)[0]!.y + 1_500);
+});
+
+test("another move, of another choice, later, or after an undo is a step of its own", () => {
+  const { plan, keys } = hall();
+  const one = chosen(plan, ({ seat }) => seat.seat_guid === "Stalls-A-1");
+  const move = (history: ReturnType<typeof begin<typeof plan>>, atMs: number, of = keys, x = 5) =>
+    step(history, moveBy(history.present, of, x, 0), atMs, isSameMove);
+  const first = move(begin(plan), 0);
+  expect(first.past).toHaveLength(1);
+  expect(move(first, REPEAT_MS).past).toHaveLength(1);
+  expect(move(first, REPEAT_MS + 1).past).toHaveLength(2);
+  expect(move(first, 30, keys, -5).past).toHaveLength(2);
+  expect(move(first, 30, one).past).toHaveLength(2);
+  const ranked = step(first, setRank(first.present, keys, 1), 30, isSameMove);
+  expect(move(ranked, 60).past).toHaveLength(3);
+  const second = move(first, REPEAT_MS + 1);
+  expect(move(undo(second), REPEAT_MS + 2).past).toHaveLength(2);
+  expect(move(redo(undo(second)), REPEAT_MS + 2).past).toHaveLength(3);
 });

@@ -1,4 +1,5 @@
 /** What is being edited, and what is chosen in it: the one place where the editor's state changes. */
+import { isSameMove } from "./model/arrange";
 import { areasOf, emptyPlan, type Keys, type Plan, placesOf } from "./model/document";
 import { begin, type History, redo, step, undo } from "./model/history";
 import { type Draft, Shelf } from "./model/stored";
@@ -55,9 +56,9 @@ export class Editor {
     return this.#history.future.length > 0;
   }
 
-  /** A step on; `chosen` is what is chosen after it, if not the same. */
+  /** A step on, or on with a move that goes on; `chosen` is what is chosen after it, if not the same. */
   change(plan: Plan, chosen: Keys = this.#chosen): void {
-    this.#go(step(this.#history, plan), chosen);
+    this.#go(step(this.#history, plan, performance.now(), isSameMove), chosen);
   }
 
   undo(): void {

@@ -17,6 +17,14 @@ import {
   without,
 } from "./document";
 
+/** Which way what was moved to make a plan. */
+interface Move {
+  keys: Keys;
+  x: number;
+  y: number;
+}
+const moves = new WeakMap<Plan, Move>();
+
 /** Moves what is chosen. */
 export function moveBy(plan: Plan, keys: Keys, x: number, y: number): Plan {
   if (x === 0 && y === 0) return plan;
@@ -28,7 +36,16 @@ export function moveBy(plan: Plan, keys: Keys, x: number, y: number): Plan {
       y: round((thing.position?.y ?? 0) + y),
     },
   });
-  return mapAreas(mapSeats(plan, keys, moved), keys, moved);
+  const next = mapAreas(mapSeats(plan, keys, moved), keys, moved);
+  if (next !== plan) moves.set(next, { keys, x, y });
+  return next;
+}
+
+/** Whether both plans were made by the same move of the same things, as a held key makes them. */
+export function isSameMove(plan: Plan, next: Plan): boolean {
+  const [one, other] = [moves.get(plan), moves.get(next)];
+  if (!one || !other || one.x !== other.x || one.y !== other.y) return false;
+  return one.keys.size === other.keys.size && [...one.keys].every((key) => other.keys.has(key));
 }
 
 /** Turns what is chosen around its middle, by degrees to the right. */
