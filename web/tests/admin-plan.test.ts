@@ -9,6 +9,7 @@ import { placesOf } from "../src/admin/plan/model/document";
 import { signIn } from "./admin";
 import { launch, PHONE, violations, visit } from "./browser";
 import { addRows, give, open, saved } from "./plan-pages";
+import { REFUSED, TAKEN } from "./refused-plans";
 import { ADMIN_KEY, openEvent, Server, smallPlan } from "./server";
 
 const THEATRE = path.resolve(import.meta.dirname, "../../examples/theatre.json");
@@ -306,6 +307,24 @@ test("what cannot be used gets a sentence, and changes nothing", async () => {
   await page.getByText("1 seat chosen").waitFor();
   expect(complaints).toEqual([]);
   await close();
+});
+
+test("the server refuses what the editor calls a mistake, and takes what it does not", async () => {
+  await openEvent(server, "refused", { settings: { room: null }, phase: "scheduled" });
+  const send = (event: string, plan: unknown) =>
+    server.ask("PUT", `/admin/events/${event}/seat-map`, {
+      token: ADMIN_KEY,
+      body: { plan, prices: { One: 500 } },
+    });
+  for (const { what, plan, why } of REFUSED) {
+    const { status, body } = await send("refused", plan);
+    expect([400, 409, 413, 422], what).toContain(status);
+    expect(JSON.stringify(body), what).toContain(why);
+  }
+  for (const [nth, [what, plan]] of TAKEN.entries()) {
+    await openEvent(server, `taken-${nth}`, { settings: { room: null }, phase: "scheduled" });
+    expect((await send(`taken-${nth}`, plan)).body, what).not.toHaveProperty("code");
+  }
 });
 
 test("a wing is copied to the other side, and who removes seats by keyboard is led on", async () => {

@@ -1,7 +1,19 @@
 /** What is wrong with a plan: what the server refuses, and what somebody may not have meant. */
 import { MAX_SEATS } from "./build";
-import { type Area, areasOf, type Place, type Plan, placesOf, rowsOf, textOf, usualGap } from "./document";
+import { MAX_SENT_BYTES, sentBytes } from "./bytes";
+import {
+  type AreaPlace,
+  areasOf,
+  type Name,
+  type Place,
+  type Plan,
+  placesOf,
+  rowsOf,
+  textOf,
+  usualGap,
+} from "./document";
 import { MAX_RANK } from "./mark";
+import { isColour, isLong, isTurned, saysSomething } from "./texts";
 
 /** The sentence's name in the catalogue, after `check_`. */
 export type Finding =
@@ -18,6 +30,10 @@ export type Finding =
   | "bad_rank"
   | "too_far"
   | "too_long"
+  | "turned_text"
+  | "bad_colour"
+  | "bad_number"
+  | "too_many_bytes"
   | "too_many_areas"
   | "bad_area"
   | "same_name"
@@ -41,17 +57,17 @@ export interface Problem {
   keys: readonly number[];
 }
 
-const MAX_TEXT_CHARS = 500;
 const MAX_COORDINATE = 1_000_000;
 const MAX_AREAS = 1_000;
 const MAX_POINTS = 500;
+const MAX_WORDS_SIZE = 10_000;
 const MAX_CATEGORIES = 1_000;
+/** What a row or a seat is called by a number has 32 bits at most. */
+const [MIN_NUMBER, MAX_NUMBER] = [-(2 ** 31), 2 ** 31 - 1];
+const MIB = 1024 * 1024;
 /** Seats that the rules take for one run, at most. */
 const MAX_RUN = 250;
 const ID = /^[A-Za-z0-9._-]{1,128}$/;
-const COLOUR = /^(#([0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})|[A-Za-z]{1,30})$/;
-// Signs that do not show, or that make the letters around them run the other way.
-const HIDDEN = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 /** Nearer than this share of the usual distance, seats are on top of each other. */
 const TOO_NEAR = 0.45;
 
@@ -64,6 +80,7 @@ export function check(plan: Plan): Problem[] {
     ...checkCategories(plan, seats),
     ...checkMarks(seats),
     ...checkSizes(plan, seats),
+    ...checkTexts(plan, seats),
     ...checkAreas(plan),
     ...checkNames(seats),
     ...checkPlaces(plan, seats),
@@ -136,17 +153,22 @@ function checkCategories(plan: Plan, seats: readonly Place[]): Problem[] {
     seats.filter(({ seat }) => !known.has(seat.category ?? "")),
   );
   if (names.length > MAX_CATEGORIES) problems.push(of("too_many_categories", true, "", [], names.length));
-  const twice = names.find((name, nth) => names.indexOf(name) !== nth);
+  const seen = new Set<string>();
+  const twice = names.find((name) => seen.size === seen.add(name).size);
   if (twice !== undefined) problems.push(of("same_category", true, twice, [], 2));
   if (known.has("")) problems.push(of("unnamed_category", true, "", []));
+  const pale = plan.categories.filter(({ color }) => !isColour(color));
+  if (pale.length > 0) problems.push(of("bad_colour", true, pale[0]!.name, [], pale.length));
   for (const name of known) if (!used.has(name)) problems.push(of("empty_category", false, name, []));
   return problems;
 }
 
 function checkMarks(seats: readonly Place[]): Problem[] {
   const wheelchairs = new Set(seats.filter(({ seat }) => seat.wheelchair).map(({ seat }) => seat.seat_guid));
-  const lost = ({ seat }: Place) => !!seat.companion_of && !wheelchairs.has(seat.companion_of);
-  const both = ({ seat }: Place) => seat.wheelchair === true && !!seat.companion_of;
+  // An empty text is the id of no place.
+  const lost = ({ seat: { companion_of: place } }: Place) =>
+    typeof place === "string" && !wheelchairs.has(place);
+  const both = ({ seat }: Place) => seat.wheelchair === true && typeof seat.companion_of === "string";
   const isRank = (rank: number) => rank >= 0 && rank <= MAX_RANK;
   return [
     ...all("no_place", true, seats.filter(lost)),
@@ -163,63 +185,89 @@ function isFar(...numbers: (number | undefined)[]): boolean {
   return numbers.some((number) => Math.abs(number ?? 0) > MAX_COORDINATE);
 }
 
-function isLong(text: string | undefined): boolean {
-  // Signs beyond the first 65,536 are two in `length`.
-  return text !== undefined && text.length > MAX_TEXT_CHARS && [...text].length > MAX_TEXT_CHARS;
-}
-
 function checkSizes(plan: Plan, seats: readonly Place[]): Problem[] {
   const far = seats.filter(({ seat, row, zone }) =>
     [seat.position, row.position, zone.position].some((at) => isFar(at?.x, at?.y)),
   );
-  const long = seats.filter(({ seat, row, zone }) =>
-    [seat.category, textOf(seat.seat_number), textOf(row.row_number), zone.name].some(isLong),
-  );
-  const problems = [...all("too_far", true, far), ...all("too_long", true, long)];
+  const wide = seats.filter(({ seat, row }) => isWide(seat.seat_number) || isWide(row.row_number));
+  const problems = [...all("too_far", true, far), ...all("bad_number", true, wide)];
   if (isFar(plan.size.width, plan.size.height)) problems.push(of("too_far", true, plan.name ?? "", []));
-  if (isLong(plan.name)) problems.push(of("too_long", true, plan.name!.slice(0, 40), []));
+  const bytes = sentBytes(plan);
+  if (bytes > MAX_SENT_BYTES) problems.push(of("too_many_bytes", true, "", [], Math.ceil(bytes / MIB)));
   return problems;
 }
 
-function checkAreas(plan: Plan): Problem[] {
-  const areas = areasOf(plan);
-  if (areas.length > MAX_AREAS) return [of("too_many_areas", true, "", [], areas.length)];
-  const bad = areas.filter(({ area, zone }) => isBad(area) || isFar(zone.position?.x, zone.position?.y));
-  if (bad.length === 0) return [];
-  const [first] = bad;
-  return [
-    of(
-      "bad_area",
-      true,
-      first!.area.text?.text || first!.area.shape,
-      bad.map(({ key }) => key),
-    ),
-  ];
+function isWide(name: Name | undefined): boolean {
+  return typeof name === "number" && (name < MIN_NUMBER || name > MAX_NUMBER);
 }
 
-function isBad({
-  position,
-  rotation,
-  color,
-  border_color,
-  rectangle,
-  circle,
-  ellipse,
-  polygon,
-  text,
-}: Area): boolean {
-  const isColour = (colour: string | null | undefined) => !colour || COLOUR.test(colour);
-  const radii = [circle?.radius, ellipse?.radius.x, ellipse?.radius.y];
+/** Names of seats, with their rows, sections and categories; then all that no seat has in its own. */
+function checkTexts(plan: Plan, seats: readonly Place[]): Problem[] {
+  const parts = [...plan.zones, ...plan.categories].map(({ name }) => name);
+  const named = ({ seat, row, zone }: Place) => [
+    zone.name,
+    seat.category,
+    textOf(row.row_number),
+    textOf(seat.seat_number),
+  ];
+  // Thousands of seats have the same few texts.
+  const texts = new Set([plan.name, ...parts]);
+  for (const place of seats) for (const text of named(place)) texts.add(text);
+  const wrongs = [
+    ["too_long", isLong],
+    ["turned_text", isTurned],
+  ] as const;
+  return wrongs.flatMap(([finding, isWrong]) => {
+    const bad = new Set([...texts].filter(isWrong));
+    if (bad.size === 0) return [];
+    const wrong = seats.filter((place) => named(place).some((text) => bad.has(text)));
+    const said = new Set(wrong.flatMap(({ zone, seat }) => [zone.name, seat.category]));
+    const others = [plan.name, ...parts.filter((name) => !said.has(name))].filter(isWrong);
+    const problems = all(finding, true, wrong);
+    if (others.length > 0) problems.push(of(finding, true, others[0]!, [], others.length));
+    return problems;
+  });
+}
+
+const SHAPES = ["rectangle", "circle", "ellipse", "polygon", "text"];
+
+function checkAreas(plan: Plan): Problem[] {
+  // What shows nothing, the server leaves out.
+  const areas = areasOf(plan).filter(({ area }) => SHAPES.includes(area.shape));
+  const drawn = areas.filter(({ area }) => area.shape !== "text" || saysSomething(area.text?.text ?? ""));
+  if (drawn.length > MAX_AREAS) return [of("too_many_areas", true, "", [], drawn.length)];
+  const bad = [...areas.filter(isBadInside), ...drawn.filter(isBadOutside)];
+  if (bad.length === 0) return [];
+  const [first] = bad;
+  const name = first!.area.text?.text || first!.area.shape;
+  return [of("bad_area", true, name, [...new Set(bad.map(({ key }) => key))])];
+}
+
+/** Whether its shape or its words cannot be used. */
+function isBadInside({ area: { shape, rectangle, circle, ellipse, polygon, text } }: AreaPlace): boolean {
+  const isRadius = (radius: number) => radius >= 0 && !isFar(radius);
+  if (shape === "rectangle" && isFar(rectangle?.width, rectangle?.height)) return true;
+  if (shape === "circle" && !isRadius(circle!.radius)) return true;
+  if (shape === "ellipse" && !(isRadius(ellipse!.radius.x) && isRadius(ellipse!.radius.y))) return true;
+  const points = shape === "polygon" ? polygon!.points : [];
+  if (points.length > MAX_POINTS || points.some(({ x, y }) => isFar(x, y))) return true;
+  const words = text?.text ?? "";
+  if (isLong(words) || isTurned(words)) return true;
+  if (!saysSomething(words)) return false;
   return (
-    isFar(position?.x, position?.y, rotation, rectangle?.width, rectangle?.height, ...radii) ||
+    /\p{Cc}/u.test(words) ||
     isFar(text?.position?.x, text?.position?.y) ||
-    radii.some((radius) => radius !== undefined && radius < 0) ||
-    (polygon?.points.length ?? 0) > MAX_POINTS ||
-    (polygon?.points ?? []).some(({ x, y }) => isFar(x, y)) ||
-    ![color, border_color, text?.color].every(isColour) ||
-    isLong(text?.text) ||
-    HIDDEN.test(text?.text?.trim() ? text.text : "") ||
-    (typeof text?.size === "number" && (text.size < 0 || text.size > 10_000))
+    !isColour(text?.color) ||
+    (typeof text?.size === "number" && (text.size < 0 || text.size > MAX_WORDS_SIZE))
+  );
+}
+
+/** Whether the place or the colours of one that shows cannot be used. */
+function isBadOutside({ area, zone }: AreaPlace): boolean {
+  return (
+    isFar(area.position?.x, area.position?.y, area.rotation, zone.position?.x, zone.position?.y) ||
+    !isColour(area.color) ||
+    !isColour(area.border_color)
   );
 }
 
