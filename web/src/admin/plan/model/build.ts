@@ -8,9 +8,11 @@ import {
   round,
   type Row,
   type Seat,
+  textOf,
   type Zone,
 } from "./document";
-import { idMaker, letters } from "./number";
+import { labelsAfter } from "./labels";
+import { idMaker } from "./number";
 
 export interface Block {
   /** A new one, or one to which rows are added. */
@@ -61,7 +63,7 @@ export function wrongWith(plan: Plan, block: Block): "block_numbers" | "block_to
   return undefined;
 }
 
-/** The plan with the block, and the keys of its seats. Rows go on with the section's letters. */
+/** The plan with the block, and the keys of its seats. Rows go on after the section's last label. */
 export function addBlock(plan: Plan, block: Block): { plan: Plan; keys: Set<number> } {
   const idOf = idMaker(plan);
   const there = plan.zones.findIndex((zone) => (zone.name ?? "") === block.section);
@@ -75,10 +77,15 @@ export function addBlock(plan: Plan, block: Block): { plan: Plan; keys: Set<numb
   };
   const from = { x: zone.position?.x ?? 0, y: zone.position?.y ?? 0 };
   const before = zone.rows ?? [];
+  // A plan may have several parts of one name, which are one section to buyers.
+  const rowsThere = plan.zones
+    .filter((zone) => (zone.name ?? "") === block.section)
+    .flatMap(({ rows }) => rows ?? []);
+  const labels = labelsAfter(rowsThere.map(({ row_number }) => textOf(row_number)));
   const keys = new Set<number>();
   const rows: Row[] = [];
   for (let nth = 0; nth < block.rows; nth += 1) {
-    const name = letters(before.length + nth + 1);
+    const name = labels.next().value;
     const seats = pointsOf(block, nth).map(({ x, y }, place): Seat => {
       const key = newKey();
       keys.add(key);
