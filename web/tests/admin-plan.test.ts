@@ -275,6 +275,19 @@ test("what cannot be used gets a sentence, and changes nothing", async () => {
   await page.getByLabel("New category").fill("Stalls");
   await page.getByRole("button", { name: "Add category" }).click();
   await page.getByText("There is a category “Stalls” already.").waitFor();
+  // A rank that is none does not stay in its field as if it were kept.
+  await page.getByRole("option", { name: "Row A: 4 seats" }).click();
+  const rank = page.getByRole("spinbutton", { name: "Rank" });
+  for (const wrong of ["2.5", "1000001", "-1", "1e"]) {
+    await rank.focus();
+    await page.keyboard.type(wrong);
+    await page.keyboard.press("Tab");
+    await page.getByText("a rank is a whole number from 0 to 1,000,000.", { exact: false }).waitFor();
+    expect(await rank.inputValue()).toBe("");
+    expect(await rank.evaluate((field: HTMLInputElement) => field.validity.badInput)).toBe(false);
+    await page.getByRole("option", { name: "Row B: 4 seats" }).click();
+    await page.getByText("a rank is a whole number", { exact: false }).waitFor({ state: "detached" });
+  }
   expect(await saved(page)).toEqual(before);
   expect(await violations(page)).toEqual([]);
 

@@ -12,7 +12,7 @@ import {
   textOf,
   usualGap,
 } from "./document";
-import { MAX_RANK } from "./mark";
+import { isRank } from "./mark";
 import { isColour, isLong, isTurned, saysSomething } from "./texts";
 
 /** The sentence's name in the catalogue, after `check_`. */
@@ -169,7 +169,6 @@ function checkMarks(seats: readonly Place[]): Problem[] {
   const lost = ({ seat: { companion_of: place } }: Place) =>
     typeof place === "string" && !wheelchairs.has(place);
   const both = ({ seat }: Place) => seat.wheelchair === true && typeof seat.companion_of === "string";
-  const isRank = (rank: number) => rank >= 0 && rank <= MAX_RANK;
   return [
     ...all("no_place", true, seats.filter(lost)),
     ...all("two_marks", true, seats.filter(both)),

@@ -5,6 +5,10 @@ export type Trait = "wheelchair" | "easy_access" | "restricted_view";
 export const TRAITS: readonly Trait[] = ["wheelchair", "easy_access", "restricted_view"];
 export const MAX_RANK = 1_000_000;
 
+export function isRank(rank: number): boolean {
+  return Number.isInteger(rank) && rank >= 0 && rank <= MAX_RANK;
+}
+
 export function setCategory(plan: Plan, keys: Keys, category: string): Plan {
   return mapSeats(plan, keys, (seat) => (seat.category === category ? seat : { ...seat, category }));
 }
