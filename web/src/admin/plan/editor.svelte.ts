@@ -26,7 +26,7 @@ export class Editor {
   /** Storing that is under way: the next begins after it. */
   #storing: Promise<void> = Promise.resolve();
 
-  private constructor(event: string, fresh: Plan, shelf: Shelf, draft: Draft | undefined) {
+  constructor(event: string, fresh: Plan, draft?: Draft, shelf = new Shelf(event)) {
     this.event = event;
     this.#shelf = shelf;
     this.isRestored = draft !== undefined;
@@ -37,7 +37,7 @@ export class Editor {
   /** The editor for an event: with the draft that is in this browser, else with a fresh plan. */
   static async open(event: string, fresh: Plan): Promise<Editor> {
     const shelf = new Shelf(event);
-    return new Editor(event, fresh, shelf, await shelf.take());
+    return new Editor(event, fresh, await shelf.take(), shelf);
   }
 
   get plan(): Plan {
