@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { addBlock } from "../src/admin/plan/model/build";
 import { check } from "../src/admin/plan/model/check";
-import { KEY, mapRows, type Name, type Plan, placesOf } from "../src/admin/plan/model/document";
+import { mapRows, type Name, type Plan, placesOf } from "../src/admin/plan/model/document";
 import { remove } from "../src/admin/plan/model/arrange";
 import { BLOCK, chosen, hall } from "./plans";
 
