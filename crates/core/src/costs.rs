@@ -7,6 +7,7 @@ use crate::settings::Settings;
 use crate::tax::Taxed;
 use crate::types::{HeldType, HeldTypes, parts};
 use crate::view::AvailabilityView;
+use std::collections::BTreeMap;
 
 /// A part of what is paid, with the tax in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +62,16 @@ pub fn unit_prices(
     left: &AvailabilityView,
     when: When,
 ) -> Result<Vec<i64>, Refusal> {
+    // A hotel's year has thousands of pools, and a stay hundreds of them.
+    let pools: BTreeMap<_, _> = left.pools.iter().map(|pool| (&pool.pool, pool)).collect();
+    let all: BTreeMap<&str, _> = left.categories.iter().map(|it| (&*it.name, it)).collect();
     let of_pools = lines.pools().iter().map(|line| {
-        let pool = left.pools.iter().find(|pool| pool.pool == line.pool);
+        let pool = pools.get(&line.pool);
         let pool = pool.ok_or_else(|| Refusal::ZoneNotFound { pool: line.pool.clone() })?;
         Ok(when.of(pool.price_minor, pool.first_minor))
     });
     let of_seats = lines.seats().iter().zip(categories).map(|(seat, name)| {
-        let category = left.categories.iter().find(|category| *category.name == *name.as_ref());
+        let category = all.get(name.as_ref());
         let category = category.ok_or_else(|| Refusal::SeatNotFound { seat: seat.clone() })?;
         Ok(when.of(category.price_minor, category.first_minor))
     });

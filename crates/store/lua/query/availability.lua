@@ -12,12 +12,18 @@ if out then return out end
 
 local pools, categories = redis.call('HGETALL', K.pools), redis.call('HGETALL', K.categories)
 local ladders, types = {}, {}
+-- Fields that are asked for at once: a hotel's year has thousands of pools, and each call costs.
+local AT_ONCE = 500
 local function add_fields(found, begin, flat)
-  for i = 1, #flat, 2 do
-    local field = begin .. flat[i]
-    local text = redis.call('HGET', K.meta, field)
-    if text then
-      found[#found + 1], found[#found + 2] = field, text
+  for first = 1, #flat, 2 * AT_ONCE do
+    local fields = {}
+    for i = first, math.min(first + 2 * AT_ONCE, #flat) - 1, 2 do
+      fields[#fields + 1] = begin .. flat[i]
+    end
+    for i, text in ipairs(redis.call('HMGET', K.meta, unpack(fields))) do
+      if text then
+        found[#found + 1], found[#found + 2] = fields[i], text
+      end
     end
   end
 end

@@ -16,6 +16,7 @@ use onrush_core::types::count_types;
 use onrush_core::types::{AskedTypes, HeldType, HeldTypes, TypeCounts, TypeView};
 use onrush_store::{Ask, Failure};
 use serde::Serialize;
+use std::collections::HashMap;
 use utoipa::ToSchema;
 
 /// A part of what is paid: a pool's units, a seat, or the fees.
@@ -72,9 +73,9 @@ pub async fn prices(
     let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
     let each_minor = unit_prices(lines, &categories, &left, when).map_err(Failure::from)?;
     let mut types = TypesOfLines::default();
+    let pools: HashMap<_, _> = left.pools.iter().map(|pool| (&pool.pool, pool)).collect();
     for line in lines.pools() {
-        let pool = left.pools.iter().find(|pool| pool.pool == line.pool);
-        let pool = pool.expect("a pool that has a price is there");
+        let pool = pools.get(&line.pool).expect("a pool that has a price is there");
         let named = asked.pools().get(&line.pool);
         let missing = || Priced::Pool(line.pool.clone());
         types.add(&pool.types, named, line.quantity, missing)?;
