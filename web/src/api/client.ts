@@ -35,9 +35,11 @@ export interface Ask {
   token?: string;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** No answer within this time is no answer. */
+  patienceMs?: number;
 }
 
-/** No answer within this time is no answer. */
+/** See {@link Ask.patienceMs}. */
 const PATIENCE_MS = 20_000;
 
 /** The address of something below `/api/v1`, ids escaped: `` path`/events/${event}` ``. */
@@ -73,7 +75,7 @@ export async function send(path: string, wish: Ask = {}): Promise<Response> {
   if (wish.token) headers.authorization = `Bearer ${wish.token}`;
   if (wish.key) headers["idempotency-key"] = wish.key;
   if (wish.body !== undefined) headers["content-type"] = "application/json";
-  const patience = AbortSignal.timeout(PATIENCE_MS);
+  const patience = AbortSignal.timeout(wish.patienceMs ?? PATIENCE_MS);
   const began = performance.now();
   let response;
   try {
