@@ -31,7 +31,7 @@ use onrush_core::ids::EventId;
 use onrush_core::question::EventNow;
 use onrush_core::view::EventView;
 use onrush_core::{Command, Reply, Time};
-use onrush_ledger::Ledger;
+use onrush_ledger::{Ledger, LedgerError};
 use onrush_relay::Relay;
 use onrush_saga::Sagas;
 use onrush_serve::{CertificateView, Share};
@@ -42,6 +42,12 @@ use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How long to wait until the ledger knows all that was decided so far, and how often to look.
+const FOLLOWED_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The sale: runs commands, asks questions, and changes settings.
 pub struct Sale {
@@ -337,6 +343,22 @@ impl Sale {
         R: TryFrom<Reply, Error = Reply>,
     {
         Ok(self.engine.run(event.clone(), command).await?.value)
+    }
+
+    /// Waits a moment until the ledger knows all that was decided so far; says whether it does.
+    ///
+    /// # Errors
+    /// Whatever the ledger says.
+    pub async fn is_followed(&self, ledger: &dyn Ledger) -> Result<bool, LedgerError> {
+        let decided = self.engine.committed().0;
+        let patience = Instant::now() + FOLLOWED_WITHIN;
+        while ledger.cursor().await? < decided {
+            if Instant::now() >= patience {
+                return Ok(false);
+            }
+            sleep(LOOK_EVERY).await;
+        }
+        Ok(true)
     }
 
     /// An event as it is now.

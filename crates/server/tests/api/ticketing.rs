@@ -222,6 +222,25 @@ async fn a_cancelled_bookings_ticket_lets_nobody_in() {
 }
 
 #[tokio::test]
+async fn whoever_cancelled_is_in_the_list_of_revoked_tickets_at_once() {
+    let shop = shop_with_scanner().await;
+    shop.flash_sale("e").await;
+    let reason = json!({"why": "asked for"});
+    let mut cancelled = Vec::new();
+    for _ in 0..10 {
+        let guest = shop.guest().await;
+        let booking = confirmed(&guest, "e", &json!({"pools": {"ga": 1}})).await;
+        shop.organise("POST", &format!("/events/e/bookings/{booking}/cancel"), &reason).await;
+        cancelled.push(booking);
+        let list = shop.ask("GET", "/events/e/revoked-tickets").bearer(SCANNER_KEY).send().await;
+        let list = list.expect(200).json();
+        let listed: Vec<_> = list["bookings"].as_array().unwrap().iter().collect();
+        assert_eq!(listed.len(), cancelled.len());
+        assert!(cancelled.iter().all(|booking| listed.contains(&&json!(booking))), "{listed:?}");
+    }
+}
+
+#[tokio::test]
 async fn the_scanner_key_lets_people_in_and_opens_nothing_else() {
     let shop = shop_with_scanner().await;
     shop.flash_sale("e").await;

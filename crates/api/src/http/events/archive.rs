@@ -20,13 +20,7 @@ use onrush_store::{Answer, Ask};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::{Instant, sleep};
 use utoipa::ToSchema;
-
-/// How long to wait until the ledger knows all that was decided so far, and how often to look.
-const FOLLOWED_WITHIN: Duration = Duration::from_secs(5);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Why an event is archived.
 #[derive(Deserialize, ToSchema)]
@@ -110,14 +104,9 @@ async fn settled(
     ledger: &dyn Ledger,
     event: &EventId,
 ) -> Result<(), Problem> {
-    let decided = sale.engine.committed().0;
-    let patience = Instant::now() + FOLLOWED_WITHIN;
-    while ledger.cursor().await? < decided {
-        if Instant::now() >= patience {
-            let why = "the ledger has not followed the sale so far; try again in a moment";
-            return Err(Problem::new(Code::MoneyUnderWay, why));
-        }
-        sleep(LOOK_EVERY).await;
+    if !sale.is_followed(ledger).await? {
+        let why = "the ledger has not followed the sale so far; try again in a moment";
+        return Err(Problem::new(Code::MoneyUnderWay, why));
     }
     let open = ledger.open_money(event).await?;
     let without_document = if sagas.issues_receipts() { open.without_document } else { 0 };

@@ -3,7 +3,7 @@
 use crate::http::body::json;
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::ReadProblems;
-use crate::http::problem::Problem;
+use crate::http::problem::{Code, Problem};
 use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText, TimeMs};
 use axum::extract::State;
@@ -51,6 +51,11 @@ pub async fn revoked(
 ) -> Result<Response, Problem> {
     // An unknown event is not one without revoked tickets.
     let (at, _) = sale.view_event(&event).await?;
+    // A booking that is not in the list counts: so nothing that was taken back by then is left out.
+    if !sale.is_followed(&*ledger).await? {
+        let why = "the ledger has not followed the sale so far; ask again in a moment";
+        return Err(Problem::new(Code::LedgerUnavailable, why));
+    }
     let (mut bookings, mut after) = (Vec::new(), None);
     loop {
         let (event, status) = (Some(event.clone()), Some(HoldStatus::Cancelled));
