@@ -193,7 +193,8 @@ pub trait Ledger: Send + Sync + 'static {
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>>;
 
     /// Forgets who a person is, wherever they bought and on whatever was issued to them, and
-    /// withdraws the links of those bookings; says for how many a buyer was known.
+    /// withdraws the links of those bookings; says for how many somebody was known. By booking,
+    /// visitor or event, the names of earlier buyers go too.
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64>;
 
     /// Bookings that a person has to do with, by id, after one of them: those of a visitor, or of
@@ -218,9 +219,10 @@ pub trait Ledger: Send + Sync + 'static {
     /// Events that were seen to be over at `by` or earlier, by id, after one of them.
     fn events_over(&self, by: Time, after: Option<EventId>, limit: usize) -> Pending<Vec<EventId>>;
 
-    /// Erases people who bought at an event, as [`Self::erase_buyer`] does, but for those with a
-    /// payment, a refund or something for an operator to do under way; says how many. They are
-    /// [`retention::ERASED_AT_ONCE`] at most: where it was as many, there may be more.
+    /// Erases people who bought at an event, as [`Self::erase_buyer`] does for each of its bookings,
+    /// but for those with a payment, a refund or something for an operator to do under way; says for
+    /// how many. They are [`retention::ERASED_AT_ONCE`] at most: where it was as many, there may be
+    /// more.
     fn erase_buyers_of(&self, event: &EventId) -> Pending<u64>;
 
     /// Which generation of links opens a booking: 0 until one is withdrawn.

@@ -1,20 +1,26 @@
 //! For how long people are known: whose names may go once their event has been over for long enough.
 
-/// Buyers that [`crate::Ledger::erase_buyers_of`] erases at once, so that nobody waits for it.
+/// Bookings whose buyers [`crate::Ledger::erase_buyers_of`] erases at once, so that nobody waits for it.
 pub const ERASED_AT_ONCE: u64 = 100;
 
-/// Whether nothing is under way for the booking of a row of `buyers`: no payment, no refund, and
+/// Whether nothing is under way for the booking of a row of this table: no payment, no refund, and
 /// nothing that an operator has still to do.
 macro_rules! at_rest {
-    () => {
-        "NOT EXISTS (SELECT 1 FROM sagas WHERE sagas.booking_id = buyers.booking_id \
-         AND (next_at IS NOT NULL OR stuck IS NOT NULL)) \
-         AND NOT EXISTS (SELECT 1 FROM payments WHERE payments.booking_id = buyers.booking_id \
-         AND stage NOT IN ('void', 'captured', 'refunded')) \
-         AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.booking_id = buyers.booking_id \
-         AND status IN ('requested', 'sent')) \
-         AND NOT EXISTS (SELECT 1 FROM desk_entries \
-         WHERE desk_entries.booking_id = buyers.booking_id AND settled_at IS NULL)"
+    ($table:literal) => {
+        concat!(
+            "NOT EXISTS (SELECT 1 FROM sagas WHERE sagas.booking_id = ",
+            $table,
+            ".booking_id AND (next_at IS NOT NULL OR stuck IS NOT NULL)) \
+             AND NOT EXISTS (SELECT 1 FROM payments WHERE payments.booking_id = ",
+            $table,
+            ".booking_id AND stage NOT IN ('void', 'captured', 'refunded')) \
+             AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.booking_id = ",
+            $table,
+            ".booking_id AND status IN ('requested', 'sent')) \
+             AND NOT EXISTS (SELECT 1 FROM desk_entries WHERE desk_entries.booking_id = ",
+            $table,
+            ".booking_id AND settled_at IS NULL)"
+        )
     };
 }
 pub(crate) use at_rest;

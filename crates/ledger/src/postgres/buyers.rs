@@ -6,7 +6,8 @@ use super::fault::Fault;
 use super::rows::{BuyerRow, json, limit, parse, parsed};
 use crate::booking::{Buyer, BuyerOf};
 use deadpool_postgres::{Client, GenericClient, Transaction};
-use onrush_core::ids::BookingId;
+use onrush_core::ids::{BookingId, EventId};
+use std::collections::BTreeSet;
 use tokio_postgres::Row;
 
 /// Adds or replaces buyers.
@@ -65,6 +66,19 @@ macro_rules! erasing {
     };
 }
 
+/// The statement that takes the names off what was issued, by which documents, and says of which
+/// bookings. It comes after the rows of buyers are ours: what was issued to them by then is seen,
+/// and what is issued later has no name. Numbers and amounts stay.
+macro_rules! unnaming {
+    ($which:literal) => {
+        concat!(
+            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL WHERE ",
+            $which,
+            " RETURNING booking_id"
+        )
+    };
+}
+
 /// Bookings that a person has to do with, by id.
 pub(super) struct BookingsOf {
     pub(super) whose: BuyerOf,
@@ -115,38 +129,46 @@ impl Ask for BookingsOf {
     }
 }
 
-/// Forgets the buyers of bookings.
+/// Forgets who buys and who bought some bookings; says for how many somebody was known.
 pub(super) async fn erase_these(db: &Transaction<'_>, bookings: &[String]) -> Result<u64, Fault> {
+    if bookings.is_empty() {
+        return Ok(0);
+    }
     let sql = erasing!("SELECT booking_id FROM unnest($1::text[]) AS booking_id");
     let erased = all(db, sql, &[&bookings]).await?;
-    forget_names(db, &erased).await
+    let sql = unnaming!("booking_id = ANY ($1) AND buyer_name IS NOT NULL");
+    both(&erased, &all(db, sql, &[&bookings]).await?)
 }
 
-/// After the rows of buyers are ours: what was issued to them by then is seen, and what is issued
-/// later has no name. Numbers and amounts stay.
-async fn forget_names(db: &Transaction<'_>, erased: &[Row]) -> Result<u64, Fault> {
-    let ids: Vec<String> = erased.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-    let sql = "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
-               WHERE booking_id = ANY ($1)";
-    execute(db, sql, &[&ids]).await?;
-    Ok(ids.len() as u64)
+/// The same for a whole event.
+async fn erase_event(db: &Transaction<'_>, event: &EventId) -> Result<u64, Fault> {
+    // Of what was never named there is nothing to hide.
+    let sql = erasing!(
+        "SELECT booking_id FROM buyers WHERE booking_id IN (SELECT booking_id \
+         FROM bookings WHERE event_id = $1 \
+         UNION SELECT booking_id FROM sagas WHERE event_id = $1)"
+    );
+    let erased = all(db, sql, &[&event.as_str()]).await?;
+    let sql = unnaming!("event_id = $1 AND buyer_name IS NOT NULL");
+    both(&erased, &all(db, sql, &[&event.as_str()]).await?)
 }
 
-/// The same for an address: what was issued to it, also for bookings that have another buyer by now,
-/// which are counted too. What was issued to others stays.
-async fn forget_addressee(
-    db: &Transaction<'_>,
-    erased: &[Row],
-    email_lower: &str,
-) -> Result<u64, Fault> {
-    let ids: Vec<String> = erased.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-    let sql = "WITH theirs AS (UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
-               WHERE buyer_email_lower = $1 \
-               OR buyer_email_lower IS NULL AND booking_id = ANY ($2) RETURNING booking_id) \
-               SELECT count(DISTINCT booking_id) FROM theirs WHERE booking_id <> ALL ($2)";
-    let row = first(db, sql, &[&email_lower, &ids]).await?;
-    let formerly: i64 = row.map_or(Ok(0), |row| row.try_get(0))?;
-    Ok(ids.len() as u64 + formerly.unsigned_abs())
+/// The same for an address: what was issued to it, also for bookings that have another buyer by now.
+/// What was issued to others stays.
+async fn erase_address(db: &Transaction<'_>, email_lower: &str) -> Result<u64, Fault> {
+    let sql = erasing!("SELECT booking_id FROM buyers WHERE email_lower = $1");
+    let erased = all(db, sql, &[&email_lower]).await?;
+    let theirs: Vec<&str> = erased.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let sql =
+        unnaming!("buyer_email_lower = $1 OR buyer_email_lower IS NULL AND booking_id = ANY ($2)");
+    both(&erased, &all(db, sql, &[&email_lower, &theirs]).await?)
+}
+
+/// How many bookings are in either.
+fn both(erased: &[Row], unnamed: &[Row]) -> Result<u64, Fault> {
+    let bookings = erased.iter().chain(unnamed).map(|row| row.try_get(0));
+    let bookings: BTreeSet<&str> = bookings.collect::<Result<_, _>>()?;
+    Ok(bookings.len() as u64)
 }
 
 /// Forgets people.
@@ -158,38 +180,20 @@ impl Ask for EraseBuyer {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
         let db = db.transaction().await?;
         let erased = match &self.0 {
-            BuyerOf::Booking(booking) => {
-                all(&db, erasing!("SELECT $1::text AS booking_id"), &[&booking.as_str()]).await?
-            }
+            BuyerOf::Booking(booking) => erase_these(&db, &[booking.to_string()]).await?,
             // A booking may have come to its saga and not yet, through the feed, to the bookings.
             BuyerOf::User(user) => {
-                let sql = erasing!(
-                    "SELECT booking_id FROM bookings WHERE user_id = $1 \
-                     UNION SELECT booking_id FROM sagas WHERE user_id = $1"
-                );
-                all(&db, sql, &[&user.as_str()]).await?
+                let sql = "SELECT booking_id FROM bookings WHERE user_id = $1 \
+                           UNION SELECT booking_id FROM sagas WHERE user_id = $1 ORDER BY booking_id";
+                let theirs = all(&db, sql, &[&user.as_str()]).await?;
+                let theirs =
+                    theirs.iter().map(|row| row.try_get(0)).collect::<Result<Vec<_>, _>>()?;
+                erase_these(&db, &theirs).await?
             }
             // No address that is kept has a NUL in it.
             BuyerOf::Email(email) if email.contains('\0') => return Ok(0),
-            BuyerOf::Email(email) => {
-                let sql = erasing!("SELECT booking_id FROM buyers WHERE email_lower = $1");
-                all(&db, sql, &[&email.to_lowercase()]).await?
-            }
-            // Of what was never named there is nothing to hide.
-            BuyerOf::Event(event) => {
-                let sql = erasing!(
-                    "SELECT booking_id FROM buyers WHERE booking_id IN (SELECT booking_id \
-                     FROM bookings WHERE event_id = $1 \
-                     UNION SELECT booking_id FROM sagas WHERE event_id = $1)"
-                );
-                all(&db, sql, &[&event.as_str()]).await?
-            }
-        };
-        let erased = match &self.0 {
-            BuyerOf::Email(email) => forget_addressee(&db, &erased, &email.to_lowercase()).await?,
-            BuyerOf::Booking(_) | BuyerOf::User(_) | BuyerOf::Event(_) => {
-                forget_names(&db, &erased).await?
-            }
+            BuyerOf::Email(email) => erase_address(&db, &email.to_lowercase()).await?,
+            BuyerOf::Event(event) => erase_event(&db, event).await?,
         };
         db.commit().await?;
         Ok(erased)

@@ -66,6 +66,17 @@ impl Ask for Over {
     }
 }
 
+/// Which bookings of a table are an event's and at rest.
+macro_rules! of_event {
+    ($table:literal) => {
+        concat!(
+            "booking_id > $1 AND booking_id < $2 \
+             AND position('.' IN substr(booking_id, $3::bigint::integer)) = 0 AND ",
+            at_rest!($table)
+        )
+    };
+}
+
 /// Erases some who bought at an event.
 pub(super) struct EraseOf(pub(super) EventId);
 
@@ -75,22 +86,31 @@ impl Ask for EraseOf {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
         let (from, to, rest) = bookings_of(&self.0);
         let db = db.transaction().await?;
-        let most = limit(usize::try_from(ERASED_AT_ONCE).unwrap_or(usize::MAX));
-        let found = all(
-            &db,
-            concat!(
-                "SELECT booking_id FROM buyers WHERE booking_id > $1 AND booking_id < $2 \
-                 AND position('.' IN substr(booking_id, $3::bigint::integer)) = 0 AND ",
-                at_rest!(),
-                " ORDER BY booking_id LIMIT $4 FOR UPDATE OF buyers"
-            ),
-            &[&from, &to, &rest, &most],
-        )
-        .await?;
-        let bookings: Vec<String> =
-            found.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-        let erased = buyers::erase_these(&db, &bookings).await?;
+        let sql = concat!(
+            "SELECT booking_id FROM buyers WHERE ",
+            of_event!("buyers"),
+            " ORDER BY booking_id LIMIT $4 FOR UPDATE OF buyers"
+        );
+        let buyers = all(&db, sql, &[&from, &to, &rest, &signed(ERASED_AT_ONCE)]).await?;
+        let erased = buyers::erase_these(&db, &texts(&buyers)?).await?;
+        // Where the last buyer is gone, what was issued may name an earlier one.
+        let sql = concat!(
+            "SELECT DISTINCT booking_id FROM receipts WHERE buyer_name IS NOT NULL AND ",
+            of_event!("receipts"),
+            " ORDER BY booking_id LIMIT $4"
+        );
+        let most = signed(ERASED_AT_ONCE.saturating_sub(erased));
+        let named = all(&db, sql, &[&from, &to, &rest, &most]).await?;
+        let erased = erased + buyers::erase_these(&db, &texts(&named)?).await?;
         db.commit().await?;
         Ok(erased)
     }
+}
+
+fn texts(rows: &[Row]) -> Result<Vec<String>, Fault> {
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+fn signed(count: u64) -> i64 {
+    limit(usize::try_from(count).unwrap_or(usize::MAX))
 }

@@ -5,7 +5,8 @@ use super::columns::Columns;
 use super::statements::Statements;
 use crate::booking::{Buyer, BuyerOf};
 use onrush_core::ids::BookingId;
-use rusqlite::params;
+use rusqlite::{Row, params};
+use std::collections::BTreeSet;
 
 pub(super) fn put(db: &Statements<'_>, booking: &BookingId, buyer: &Buyer) -> rusqlite::Result<()> {
     let Buyer { name, email, language } = buyer;
@@ -79,68 +80,82 @@ pub(super) fn bookings_of(
     }
 }
 
+/// Forgets a person; says for how many bookings they were known.
 pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
     // Whoever asked to be forgotten is not found through a mail that was sent before.
     access::withdraw_of(db, whose)?;
-    let formerly = erase_names(db, whose)?;
-    let rows = match whose {
-        BuyerOf::Booking(booking) => {
-            db.execute("DELETE FROM buyers WHERE booking_id = ?1", [booking.as_str()])?
-        }
-        // A booking may have come to its saga and not yet, through the feed, to the bookings.
-        BuyerOf::User(user) => db.execute(
-            "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
-             WHERE user_id = ?1 UNION SELECT booking_id FROM sagas WHERE user_id = ?1)",
-            [user.as_str()],
-        )?,
-        BuyerOf::Email(email) => {
-            db.execute("DELETE FROM buyers WHERE email_lower = ?1", [email.to_lowercase()])?
-        }
-        BuyerOf::Event(event) => db.execute(
-            "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
-             WHERE event_id = ?1 UNION SELECT booking_id FROM sagas WHERE event_id = ?1)",
-            [event.as_str()],
-        )?,
-    };
-    Ok(rows as u64 + formerly)
+    let mut bookings: BTreeSet<String> = erase_names(db, whose)?.into_iter().collect();
+    bookings.extend(erase_rows(db, whose)?);
+    Ok(bookings.len() as u64)
 }
 
-/// Takes the names off what was issued; numbers and amounts stay. Says for how many bookings that
-/// have another buyer by now.
-fn erase_names(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
-    let mut formerly = 0;
+fn id(row: &Row<'_>) -> rusqlite::Result<String> {
+    Columns::of(row).take()
+}
+
+/// Deletes rows of buyers; says of which bookings.
+fn erase_rows(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<Vec<String>> {
     match whose {
-        BuyerOf::Booking(booking) => db.execute(
-            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
-             WHERE booking_id = ?1",
+        BuyerOf::Booking(booking) => db.all(
+            "DELETE FROM buyers WHERE booking_id = ?1 RETURNING booking_id",
             [booking.as_str()],
+            id,
         ),
-        BuyerOf::User(user) => db.execute(
-            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
-             WHERE booking_id IN (SELECT booking_id FROM bookings WHERE user_id = ?1 \
-             UNION SELECT booking_id FROM sagas WHERE user_id = ?1)",
+        // A booking may have come to its saga and not yet, through the feed, to the bookings.
+        BuyerOf::User(user) => db.all(
+            "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
+             WHERE user_id = ?1 UNION SELECT booking_id FROM sagas WHERE user_id = ?1) \
+             RETURNING booking_id",
             [user.as_str()],
+            id,
         ),
-        BuyerOf::Email(email) => {
-            let email = email.to_lowercase();
-            let found = db.first(
-                "SELECT count(DISTINCT booking_id) FROM receipts WHERE buyer_email_lower = ?1 \
-                 AND booking_id NOT IN (SELECT booking_id FROM buyers WHERE email_lower = ?1)",
-                [&email],
-                |row| row.get::<_, u32>(0),
-            )?;
-            formerly = found.map_or(0, u64::from);
-            db.execute(
-                "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
-                 WHERE buyer_email_lower = ?1 OR buyer_email_lower IS NULL \
-                 AND booking_id IN (SELECT booking_id FROM buyers WHERE email_lower = ?1)",
-                [email],
-            )
-        }
-        BuyerOf::Event(event) => db.execute(
-            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL WHERE event_id = ?1",
+        BuyerOf::Email(email) => db.all(
+            "DELETE FROM buyers WHERE email_lower = ?1 RETURNING booking_id",
+            [email.to_lowercase()],
+            id,
+        ),
+        BuyerOf::Event(event) => db.all(
+            "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
+             WHERE event_id = ?1 UNION SELECT booking_id FROM sagas WHERE event_id = ?1) \
+             RETURNING booking_id",
             [event.as_str()],
+            id,
         ),
     }
-    .map(|_| formerly)
+}
+
+/// Takes the names off what was issued, also to whoever was the buyer before; numbers and amounts
+/// stay. Says of which bookings.
+fn erase_names(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<Vec<String>> {
+    match whose {
+        BuyerOf::Booking(booking) => db.all(
+            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
+             WHERE booking_id = ?1 AND buyer_name IS NOT NULL RETURNING booking_id",
+            [booking.as_str()],
+            id,
+        ),
+        BuyerOf::User(user) => db.all(
+            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
+             WHERE booking_id IN (SELECT booking_id FROM bookings WHERE user_id = ?1 \
+             UNION SELECT booking_id FROM sagas WHERE user_id = ?1) \
+             AND buyer_name IS NOT NULL RETURNING booking_id",
+            [user.as_str()],
+            id,
+        ),
+        // What was issued to others stays.
+        BuyerOf::Email(email) => db.all(
+            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
+             WHERE buyer_email_lower = ?1 OR buyer_email_lower IS NULL \
+             AND booking_id IN (SELECT booking_id FROM buyers WHERE email_lower = ?1) \
+             RETURNING booking_id",
+            [email.to_lowercase()],
+            id,
+        ),
+        BuyerOf::Event(event) => db.all(
+            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
+             WHERE event_id = ?1 AND buyer_name IS NOT NULL RETURNING booking_id",
+            [event.as_str()],
+            id,
+        ),
+    }
 }

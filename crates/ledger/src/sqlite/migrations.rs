@@ -18,6 +18,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V12__keys.sql"),
     include_str!("../../migrations/sqlite/V13__retention.sql"),
     include_str!("../../migrations/sqlite/V14__addressees.sql"),
+    include_str!("../../migrations/sqlite/V15__named.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

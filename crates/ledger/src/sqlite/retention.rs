@@ -53,19 +53,43 @@ pub(super) fn over(
     )
 }
 
-/// Erases some who bought at an event; says how many.
+/// Which bookings of a table are an event's and at rest.
+macro_rules! of_event {
+    ($table:literal) => {
+        concat!(
+            "booking_id > ?1 AND booking_id < ?2 AND instr(substr(booking_id, ?3), '.') = 0 AND ",
+            at_rest!($table)
+        )
+    };
+}
+
+/// Erases some who bought at an event; says for how many bookings.
 pub(super) fn erase(db: &Statements<'_>, event: &EventId) -> rusqlite::Result<u64> {
     let (from, to, rest) = bookings_of(event);
-    let bookings: Vec<BookingId> = db.all(
+    let buyers = db.all(
         concat!(
-            "SELECT booking_id FROM buyers WHERE booking_id > ?1 AND booking_id < ?2 \
-             AND instr(substr(booking_id, ?3), '.') = 0 AND ",
-            at_rest!(),
+            "SELECT booking_id FROM buyers WHERE ",
+            of_event!("buyers"),
             " ORDER BY booking_id LIMIT ?4"
         ),
         params![from, to, rest, signed(ERASED_AT_ONCE)],
         |row| Columns::of(row).parsed(),
     )?;
+    let erased = erase_these(db, buyers)?;
+    // Where the last buyer is gone, what was issued may name an earlier one.
+    let named = db.all(
+        concat!(
+            "SELECT DISTINCT booking_id FROM receipts WHERE buyer_name IS NOT NULL AND ",
+            of_event!("receipts"),
+            " ORDER BY booking_id LIMIT ?4"
+        ),
+        params![from, to, rest, signed(ERASED_AT_ONCE.saturating_sub(erased))],
+        |row| Columns::of(row).parsed(),
+    )?;
+    Ok(erased + erase_these(db, named)?)
+}
+
+fn erase_these(db: &Statements<'_>, bookings: Vec<BookingId>) -> rusqlite::Result<u64> {
     let mut erased = 0;
     for booking in bookings {
         erased += buyers::erase(db, &BuyerOf::Booking(booking))?;

@@ -6,8 +6,9 @@ use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::saga::{Stage, Step};
 use onrush_core::types::{AskedTypes, HeldType, HeldTypes};
+use onrush_ledger::Ledger;
 use onrush_ledger::booking::Booking;
-use onrush_ledger::delivery::Message;
+use onrush_ledger::delivery::{Delivered, Message};
 use onrush_ledger::money::{Capture, OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::projection::{Fact, Moved, Projection};
 use onrush_ledger::saga::{Saga, Transition};
@@ -202,4 +203,34 @@ pub(crate) fn refunds_of_before() -> RefundsOfBefore {
     let payments = vec![payment("gala.1", 1, Stage::Captured, 7)];
     let stored = Transition { payments, refunds: understood.clone(), ..to(saga("gala.1", 5)) };
     RefundsOfBefore { stored, understood }
+}
+
+/// Gives messages up with answers as programs kept them that repeated addresses.
+pub(crate) async fn answered_by_mail_servers(ledger: &dyn Ledger) {
+    let told = [
+        ("address", "mail", "551 not local; try <ann@x.org>"),
+        ("hook", "webhook:crm", "pat@shop.example is the receiver's own"),
+        ("plain", "mail", "550 no such mailbox"),
+    ];
+    let messages = told.map(|(id, channel, _)| message(id, 5, &[channel])).into();
+    let page = Projection { messages, ..page(1, vec![]) };
+    ledger.project(page).await.expect("written");
+    for (id, channel, error) in told {
+        let dead = Delivered::Dead { at: Time(9), error: error.into() };
+        ledger.delivered(channel, vec![(id.into(), dead)]).await.expect("written");
+    }
+}
+
+/// What that comes to once a ledger is brought up to date.
+pub(crate) async fn answers_are_kept_without_addresses(ledger: &dyn Ledger) {
+    let dead = ledger.dead_letters(None, None, 9).await.expect("read").rows;
+    let mut told: Vec<_> =
+        dead.iter().map(|dead| (dead.message.id.as_str(), dead.error.as_str())).collect();
+    told.sort_unstable();
+    let kept = [
+        ("address", "the mail server's answer is not kept: an address stood in it"),
+        ("hook", "pat@shop.example is the receiver's own"),
+        ("plain", "550 no such mailbox"),
+    ];
+    assert_eq!(told, kept);
 }

@@ -186,7 +186,8 @@ fn names(connection: &Connection, sql: &str) -> Result<Names, String> {
 }
 
 /// What takes a ledger's tables back by one version, newest first, with that version's number.
-const LEDGER_BEFORE: [(u32, &str); 10] = [
+const LEDGER_BEFORE: [(u32, &str); 11] = [
+    (14, "DROP INDEX receipts_named; PRAGMA user_version = 14;"),
     (
         13,
         "DROP INDEX receipts_by_email; ALTER TABLE receipts DROP COLUMN buyer_email_lower; \
@@ -219,7 +220,7 @@ const LEDGER_BEFORE: [(u32, &str); 10] = [
 ];
 
 /// The version of ledgers that servers of now write.
-const LEDGER_NOW: u32 = 14;
+const LEDGER_NOW: u32 = 15;
 
 /// Makes the files those of a version before; false if they are not those of now.
 pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {

@@ -2,7 +2,8 @@
 
 use super::books::{Books, database, open, open_with};
 use crate::rows::{
-    booking_id, fact, held, message, moved, next, page, payment, refunds_of_before, saga, to,
+    answered_by_mail_servers, answers_are_kept_without_addresses, booking_id, fact, held, message,
+    moved, next, page, payment, refunds_of_before, saga, to,
 };
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
@@ -263,4 +264,13 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
     books.reopen().await;
     let record = books.saga_record(&booking_id("gala.1")).await.expect("read").expect("there");
     assert_eq!(record.refunds, before.understood);
+}
+
+#[tokio::test]
+async fn answers_of_before_in_which_an_address_stands_are_not_kept() {
+    let Some(mut books) = Books::new().await else { return };
+    answered_by_mail_servers(&*books).await;
+    books.sql("DROP INDEX receipts_named; DELETE FROM onrush_migrations WHERE version >= 18");
+    books.reopen().await;
+    answers_are_kept_without_addresses(&*books).await;
 }

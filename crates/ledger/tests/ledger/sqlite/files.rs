@@ -2,7 +2,8 @@
 
 use super::books::Books;
 use crate::rows::{
-    booking_id, event, fact, held, moved, page, payment, refund, refunds_of_before, saga, to,
+    answered_by_mail_servers, answers_are_kept_without_addresses, booking_id, event, fact, held,
+    moved, page, payment, refund, refunds_of_before, saga, to,
 };
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
@@ -49,7 +50,7 @@ fn refusal(dir: &Path) -> OpenError {
 }
 
 /// The version of the tables: one for each step there is.
-const NEWEST: u32 = 14;
+const NEWEST: u32 = 15;
 /// What a later program would make of them.
 const NEWER: u32 = NEWEST + 1;
 
@@ -381,7 +382,7 @@ const PAYMENTS_OF_BEFORE: &str = "ALTER TABLE payments DROP COLUMN capture; \
     'open', 'closing', 'closed', 'void', 'captured', 'refunding', 'returned', 'refunded')); \
     UPDATE payments SET stage = newer; ALTER TABLE payments DROP COLUMN newer; DROP TABLE actions; \
     DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX receipts_by_email; \
-    ALTER TABLE receipts DROP COLUMN buyer_email_lower; PRAGMA user_version = 10";
+    DROP INDEX receipts_named; ALTER TABLE receipts DROP COLUMN buyer_email_lower; PRAGMA user_version = 10";
 
 #[tokio::test]
 async fn payments_of_before_stay_at_their_stages_and_took_their_money_at_once() {
@@ -406,4 +407,17 @@ async fn payments_of_before_stay_at_their_stages_and_took_their_money_at_once() 
     ledger.advance(moved).await.expect("written");
     let record = ledger.saga_record(&booking_id("gala.1")).await.expect("read").expect("there");
     assert_eq!(record.payments.last(), Some(&later));
+}
+
+#[tokio::test]
+async fn answers_of_before_in_which_an_address_stands_are_not_kept() {
+    let dir = dir();
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    answered_by_mail_servers(&ledger).await;
+    ledger.close();
+    sql(dir.path())
+        .execute_batch("DROP INDEX receipts_named; PRAGMA user_version = 14")
+        .expect("as it was");
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    answers_are_kept_without_addresses(&ledger).await;
 }

@@ -12,6 +12,7 @@ use onrush_ledger::receipt::{
     Corrects, Document, Purpose, Receipt, ReceiptDraft, ReceiptFilter, ReceiptKind, ReceiptLine,
     ReceiptNumber, Seller, Series, Taking,
 };
+use onrush_ledger::retention::ERASED_AT_ONCE;
 use onrush_ledger::saga::{Saga, Transition};
 use onrush_ledger::{LedgerError, Page};
 
@@ -274,6 +275,105 @@ async fn an_address_is_found_on_what_was_issued_to_it_before_the_booking_had_ano
     assert_eq!(names().await, [None, None, None]);
     assert_eq!(books.erase_buyer(of("ann@x.org")).await, Ok(0));
     assert_eq!(found(of("ann@x.org")).await, 0);
+}
+
+/// Names Ann on what was issued for a booking, and nobody as its buyer: Bo, who was its buyer after
+/// her, was erased.
+async fn issue_to_ann_alone(books: &Books, id: &str, saga: Saga) {
+    let buyer = |name: &str, email: &str| Buyer {
+        name: name.into(),
+        email: email.into(),
+        language: "en".into(),
+    };
+    let paid = Transition { buyer: Some(buyer("Ann", "Ann@x.org")), ..to(saga) };
+    books.advance(paid).await.expect("written");
+    issue(books, 5, vec![draft(id), note(id, 1)]).await.expect("issued");
+    books.set_buyer(&booking_id(id), buyer("Bo", "bo@x.org")).await.expect("kept");
+    assert_eq!(books.erase_buyer(BuyerOf::Email("bo@x.org".into())).await, Ok(1));
+    assert_eq!(books.buyer(&booking_id(id)).await, Ok(None));
+}
+
+/// A saga with nothing left to do.
+fn at_rest(id: &str) -> Saga {
+    Saga { step: Step::Confirmed, next_at: None, ..saga(id, 5) }
+}
+
+/// The bookings whose documents name somebody, with the names, by number.
+async fn named(books: &Books) -> Vec<(String, Option<String>, Option<String>)> {
+    let rising = ReceiptFilter { is_rising: true, ..ReceiptFilter::default() };
+    let named = all(books, rising)
+        .await
+        .into_iter()
+        .filter(|row| row.buyer_name.is_some() || row.buyer_email_lower.is_some());
+    named.map(|row| (row.booking.to_string(), row.buyer_name, row.buyer_email_lower)).collect()
+}
+
+#[tokio::test]
+async fn an_earlier_buyer_is_erased_in_each_way_after_the_present_one_is_gone() {
+    let ann = |id: &str| (id.to_owned(), Some("Ann".to_owned()), Some("ann@x.org".to_owned()));
+    for (way, whose) in [
+        ("booking", Some(BuyerOf::Booking(booking_id("gala.1")))),
+        ("visitor", Some(BuyerOf::User("ann".parse().expect("an id")))),
+        ("event", Some(BuyerOf::Event(event("gala")))),
+        ("address", Some(BuyerOf::Email("ANN@x.org".into()))),
+        ("retention", None),
+    ] {
+        let Some(books) = Books::new().await else { return };
+        issue_to_ann_alone(&books, "gala.1", at_rest("gala.1")).await;
+        assert_eq!(named(&books).await, [ann("gala.1"), ann("gala.1")], "{way}: as it was issued");
+        let erase = async || match whose.clone() {
+            Some(whose) => books.erase_buyer(whose).await,
+            None => books.erase_buyers_of(&event("gala")).await,
+        };
+        assert_eq!(erase().await, Ok(1), "{way}: one booking");
+        assert_eq!(named(&books).await, [], "{way}");
+        assert_eq!(erase().await, Ok(0), "{way}: nobody is left");
+    }
+}
+
+#[tokio::test]
+async fn an_earlier_buyer_is_erased_in_time_as_a_present_one_is() {
+    let Some(books) = Books::new().await else { return };
+    let stuck = Saga { stuck: Some("no answer".into()), ..at_rest("gala.stuck") };
+    // An event whose id begins like this one's keeps its own.
+    for (id, saga) in [
+        ("gala.1", at_rest("gala.1")),
+        ("gala.2", at_rest("gala.2")),
+        ("gala.stuck", stuck),
+        ("gala.2026.1", at_rest("gala.2026.1")),
+    ] {
+        issue_to_ann_alone(&books, id, saga).await;
+    }
+    let present = Buyer { name: "Cy".into(), email: "cy@x.org".into(), language: "en".into() };
+    for n in 1..ERASED_AT_ONCE {
+        let id = booking_id(&format!("gala.held-{n}"));
+        books.set_buyer(&id, present.clone()).await.expect("kept");
+    }
+    let erase = async || books.erase_buyers_of(&event("gala")).await;
+    assert_eq!(erase().await, Ok(ERASED_AT_ONCE));
+    assert_eq!(erase().await, Ok(1));
+    assert_eq!(erase().await, Ok(0));
+    let left: Vec<_> = named(&books).await.into_iter().map(|(booking, ..)| booking).collect();
+    assert_eq!(left, ["gala.stuck", "gala.stuck", "gala.2026.1", "gala.2026.1"]);
+}
+
+#[tokio::test]
+async fn whoever_is_erased_takes_no_name_off_what_was_issued_to_others() {
+    let Some(books) = Books::new().await else { return };
+    for id in ["gala.1", "gala.2"] {
+        issue_to_ann_alone(&books, id, at_rest(id)).await;
+    }
+    let of_cy = Saga { user: "cy".parse().expect("an id"), ..at_rest("gala.3") };
+    issue_to_ann_alone(&books, "gala.3", of_cy).await;
+    assert_eq!(books.erase_buyer(BuyerOf::Booking(booking_id("gala.1"))).await, Ok(1));
+    let left = async || -> Vec<String> {
+        named(&books).await.into_iter().map(|(booking, ..)| booking).collect()
+    };
+    assert_eq!(left().await, ["gala.2", "gala.2", "gala.3", "gala.3"]);
+    assert_eq!(books.erase_buyer(BuyerOf::User("ann".parse().expect("an id"))).await, Ok(1));
+    assert_eq!(left().await, ["gala.3", "gala.3"]);
+    assert_eq!(books.erase_buyer(BuyerOf::Event(event("expo"))).await, Ok(0));
+    assert_eq!(left().await, ["gala.3", "gala.3"]);
 }
 
 /// Whether each payment that took money lacks documents, the earliest first.
