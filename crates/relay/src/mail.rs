@@ -9,6 +9,7 @@ use crate::deps::RelayDeps;
 use crate::letter::{Facts, Letter, addressable, compose, one_line};
 use crate::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, MAIL};
 use crate::smtp::{PARALLEL, Smtp};
+use crate::trouble::without_addresses;
 use lettre::Address;
 use lettre::message::header::ContentType;
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
@@ -367,11 +368,13 @@ fn address_hash(email: &str) -> [u8; 32] {
 /// policies: which of them, the enhanced code after it tells (RFC 3463), if there is one.
 fn failed(why: &NotTaken, email: &str) -> Attempt {
     let said = one_line(&why.said).replace(email, "(the buyer's address)");
+    // It is kept after the buyer is erased, and servers spell addresses as they like, or tell others.
+    let kept = without_addresses(&said);
     match why.code {
         Some(550 | 551 | 553) if enhanced(&said).is_none_or(is_of_the_mailbox) => {
-            Attempt::Hopeless(said)
+            Attempt::Hopeless(kept)
         }
-        Some(_) | None => Attempt::Failed(said),
+        Some(_) | None => Attempt::Failed(kept),
     }
 }
 
@@ -415,6 +418,23 @@ mod tests {
         ] {
             let attempt = failed(&NotTaken { code, said: said.into() }, "ann@x.org");
             assert_eq!(matches!(attempt, Attempt::Hopeless(_)), is_final, "{said}: {attempt:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_is_kept_without_addresses_however_they_are_spelt() {
+        for (code, said, kept, is_final) in [
+            (551, "551 not local; try <ann.lee@newjob.example>", "551 not local; try …", true),
+            (550, "550 5.1.1 <ann@x.org>: unknown", "550 5.1.1 … unknown", true),
+            (550, "550 <Ann@x.org>: no", "550 <(the buyer's address)>: no", true),
+            (451, "451 <ANN@X.ORG>,bo@x.org\tlater", "451 … later", false),
+            // The code counts also where the word that it stands in is not kept.
+            (550, "550 5.7.1<ann@X.org> relaying denied", "550 … relaying denied", false),
+        ] {
+            let attempt = failed(&NotTaken { code: Some(code), said: said.into() }, "Ann@x.org");
+            let kept = kept.to_owned();
+            let expected = if is_final { Attempt::Hopeless(kept) } else { Attempt::Failed(kept) };
+            assert_eq!(attempt, expected, "{said}");
         }
     }
 }
