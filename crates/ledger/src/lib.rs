@@ -36,6 +36,7 @@ use money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::money::Currency;
+use onrush_core::settings::Settings;
 use projection::{CatalogueText, FeedPosition, Projection};
 use receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
 use request::{Begun, RequestKey, StoredAnswer};
@@ -293,6 +294,10 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// The currency of an event's prices, if the event is in the catalogue.
     fn currency_of(&self, event: &EventId) -> Pending<Option<Currency>>;
+
+    /// An event's settings as the feed told them last, if the event is in the catalogue: also of one
+    /// that was archived since, of which the engine tells no more.
+    fn settings_of(&self, event: &EventId) -> Pending<Option<Settings>>;
 
     /// Texts about an event in one language, replaced.
     fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()>;

@@ -23,6 +23,7 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::question::EventNow;
 use onrush_core::saga::Stage;
+use onrush_core::settings::Settings;
 use onrush_core::tax::Tax;
 use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::delivery::Message;
@@ -187,13 +188,12 @@ impl Work {
                 return Ok(Attempt::Done);
             }
         }
-        let texts = self.texts(&message.event, &buyer.language).await?;
-        let tax = match self.engine.ask(message.event.clone(), EventNow).await {
-            Ok(answer) => answer.value.settings.tax,
-            Err(Failure::Refused(_)) => None,
-            // A mail that tells of no tax where there is one must not go out.
-            Err(error) => return Ok(Attempt::Failed(error.to_string())),
+        // A mail that tells of no tax where there is one must not go out.
+        let Settings { title, tax, .. } = match self.settings(&message.event).await? {
+            Ok(settings) => settings,
+            Err(why) => return Ok(Attempt::Failed(why.to_string())),
         };
+        let texts = self.texts(&message.event, &buyer.language, &title).await?;
         // Whichever link counts by now: an earlier one may have been withdrawn since this was to be told.
         let generation = self.ledger.link_generation(id).await?;
         let email = buyer.email.clone();
@@ -244,8 +244,24 @@ impl Work {
         Ok(if tried || !is_open { Some(tried) } else { None })
     }
 
-    /// What is to be read about the event: in the buyer's language, or another one, or at least its title.
-    async fn texts(&self, event: &EventId, language: &str) -> Result<CatalogueText, LedgerError> {
+    /// What an organiser set. The engine tells no more of an event that was archived, and the ledger
+    /// does.
+    async fn settings(&self, event: &EventId) -> Result<Result<Settings, Failure>, LedgerError> {
+        match self.engine.ask(event.clone(), EventNow).await {
+            Ok(answer) => Ok(Ok(answer.value.settings)),
+            Err(why @ Failure::Refused(_)) => Ok(self.ledger.settings_of(event).await?.ok_or(why)),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// What is to be read about the event: in the buyer's language, or another one, or at least its
+    /// title.
+    async fn texts(
+        &self,
+        event: &EventId,
+        language: &str,
+        title: &str,
+    ) -> Result<CatalogueText, LedgerError> {
         let mut texts = self.ledger.texts(event).await?;
         let primary = |tag: &str| tag.split(['-', '_']).next().map(str::to_ascii_lowercase);
         let rank = |tag: &str| {
@@ -255,11 +271,7 @@ impl Work {
         texts.sort_by_key(|(tag, _)| rank(tag));
         let mut text = texts.into_iter().next().map(|(_, text)| text).unwrap_or_default();
         if text.title.is_empty() {
-            let title = match self.engine.ask(event.clone(), EventNow).await {
-                Ok(answer) => answer.value.settings.title.to_string(),
-                Err(_) => String::new(),
-            };
-            text.title = if title.is_empty() { event.to_string() } else { title };
+            text.title = if title.is_empty() { event.to_string() } else { title.to_owned() };
         }
         Ok(text)
     }

@@ -8,6 +8,7 @@ use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::money::Currency;
+use onrush_core::settings::Settings;
 use serde::Serialize;
 
 /// An event's row.
@@ -80,6 +81,19 @@ impl Ask for CurrencyOf {
         let sql = "SELECT currency FROM catalogue_events WHERE event_id = $1";
         let found = first(db, sql, &[&self.0.as_str()]).await?;
         found.map(|row| parsed(row.try_get(0)?)).transpose()
+    }
+}
+
+/// An event's settings.
+pub(super) struct SettingsOf(pub(super) EventId);
+
+impl Ask for SettingsOf {
+    type Answer = Option<Settings>;
+
+    async fn run(&self, db: &mut Client) -> Result<Self::Answer, Fault> {
+        let sql = "SELECT settings FROM catalogue_events WHERE event_id = $1";
+        let found = first(db, sql, &[&self.0.as_str()]).await?;
+        found.map(|row| Ok(serde_json::from_str(row.try_get(0)?)?)).transpose()
     }
 }
 

@@ -77,6 +77,7 @@ use nodes::Membership;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::money::Currency;
+use onrush_core::settings::Settings;
 use query::{POSTGRES, PageOf};
 use requests::{Beginning, Finishing};
 use std::sync::Arc;
@@ -469,6 +470,10 @@ impl Ledger for PgLedger {
 
     fn currency_of(&self, event: &EventId) -> Pending<Option<Currency>> {
         self.read(catalogue::CurrencyOf(event.clone()))
+    }
+
+    fn settings_of(&self, event: &EventId) -> Pending<Option<Settings>> {
+        self.read(catalogue::SettingsOf(event.clone()))
     }
 
     fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()> {

@@ -6,6 +6,7 @@ use crate::projection::CatalogueText;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::money::Currency;
+use onrush_core::settings::Settings;
 use rusqlite::params;
 
 pub(super) fn put_event(
@@ -32,6 +33,15 @@ pub(super) fn currency_of(
 ) -> rusqlite::Result<Option<Currency>> {
     db.first("SELECT currency FROM catalogue_events WHERE event_id = ?1", [event.as_str()], |row| {
         Columns::of(row).parsed()
+    })
+}
+
+pub(super) fn settings_of(
+    db: &Statements<'_>,
+    event: &EventId,
+) -> rusqlite::Result<Option<Settings>> {
+    db.first("SELECT settings FROM catalogue_events WHERE event_id = ?1", [event.as_str()], |row| {
+        Columns::of(row).json()
     })
 }
 

@@ -68,6 +68,7 @@ use mailbox::{Fault, Lane, Mailbox, NotTaken, job};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::money::Currency;
+use onrush_core::settings::Settings;
 use onrush_sqlite::Lock;
 use reports::Reporter;
 use statements::Statements;
@@ -444,6 +445,11 @@ impl Ledger for SqliteLedger {
     fn currency_of(&self, event: &EventId) -> Pending<Option<Currency>> {
         let event = event.clone();
         self.ask_writer(move |db| catalogue::currency_of(db, &event))
+    }
+
+    fn settings_of(&self, event: &EventId) -> Pending<Option<Settings>> {
+        let event = event.clone();
+        self.ask_writer(move |db| catalogue::settings_of(db, &event))
     }
 
     fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()> {
