@@ -5,7 +5,9 @@ use crate::channels::Sources;
 use crate::ids::{BookingId, PaymentId, ScanId, UserId};
 use crate::lines::Lines;
 use crate::time::Time;
-use crate::types::{AskedTypes, HeldType, HeldTypes, Part, parts, type_of_ticket};
+use crate::types::{
+    AskedTypes, HeldType, HeldTypes, Part, parts, type_of_ticket, types_of_tickets,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -52,6 +54,11 @@ impl HoldTerms {
     /// Its units: see [`parts`].
     pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         parts(&self.lines, self.types.as_deref())
+    }
+
+    /// The type of each ticket: see [`types_of_tickets`].
+    pub fn types_of_tickets(&self) -> impl Iterator<Item = Option<&HeldType>> {
+        types_of_tickets(&self.lines, self.types.as_deref())
     }
 
     /// The type of the ticket of this number: see [`type_of_ticket`].

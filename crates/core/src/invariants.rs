@@ -196,9 +196,9 @@ impl Event {
         }
         for (_, hold) in self.bookings.iter() {
             let Some(types) = hold.terms.types.as_deref() else { continue };
-            for (line, units) in (0..).zip(units_of(&hold.terms.lines)) {
-                let typed: u32 = types.of_line(line).map(|(_, quantity)| quantity).sum();
-                if types.has_line(line) && typed != units {
+            let units: Vec<u32> = units_of(&hold.terms.lines).collect();
+            for (line, typed) in types.units_by_line() {
+                if units.get(line as usize) != Some(&typed) {
                     let booking = &hold.terms.booking;
                     broken.push(format!("booking {booking}: line {line} has {typed} typed units"));
                 }

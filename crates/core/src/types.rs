@@ -194,8 +194,9 @@ impl AskedTypes {
         let sum = |counts: &TypeCounts| counts.values().map(|count| u64::from(*count)).sum::<u64>();
         let lines_of_pools = lines.map_or(&[][..], Lines::pools);
         for (pool, counts) in &self.pools {
-            let line = lines_of_pools.iter().find(|line| line.pool == *pool);
-            if line.is_none_or(|line| sum(counts) > u64::from(line.quantity)) {
+            let line = lines_of_pools.binary_search_by(|line| line.pool.cmp(pool));
+            let units = line.map_or(0, |nth| lines_of_pools[nth].quantity);
+            if sum(counts) > u64::from(units) {
                 let why = "types.pools: name at most the units that the order has of the pool";
                 return wrong("types.pools", why);
             }
@@ -246,18 +247,29 @@ impl HeldTypes {
         self.held.iter().map(|held| held.price_minor * i64::from(held.quantity())).sum()
     }
 
-    /// Whether the units of this line have types; lines are counted from 0, pools' and then seats'.
+    /// How many units of each line have a type; lines are counted from 0, pools' and then seats', and
+    /// those whose units have none are left out.
     #[must_use]
-    pub fn has_line(&self, line: u32) -> bool {
-        self.of_line(line).next().is_some()
+    pub fn units_by_line(&self) -> BTreeMap<u32, u32> {
+        let mut by_line = BTreeMap::new();
+        for (line, quantity) in self.held.iter().flat_map(|held| &held.units) {
+            *by_line.entry(*line).or_default() += quantity;
+        }
+        by_line
     }
 
-    /// The types of a line's units, and how many of each.
-    pub fn of_line(&self, line: u32) -> impl Iterator<Item = (&HeldType, u32)> {
-        self.held.iter().flat_map(move |held| {
-            let found = held.units.binary_search_by_key(&line, |(of, _)| *of);
-            found.ok().map(|nth| (held, held.units[nth].1))
-        })
+    /// The units of each line and type, line by line, those of one line in the order of their list.
+    fn parts(&self) -> Vec<Part<'_>> {
+        let units = self.held.iter().flat_map(|held| held.units.iter().map(move |it| (held, it)));
+        let part = |(held, (line, quantity)): (_, &(u32, u32))| Part {
+            line: *line,
+            held: Some(held),
+            quantity: *quantity,
+        };
+        let mut parts: Vec<_> = units.map(part).collect();
+        // Stable, and little is out of order: types stand by their first line.
+        parts.sort_by_key(|part| part.line);
+        parts
     }
 }
 
@@ -299,31 +311,39 @@ pub struct Part<'a> {
 
 /// The units of a booking line by line, pools' and then seats', those of one type together.
 pub fn parts<'a>(lines: &'a Lines, types: Option<&'a HeldTypes>) -> impl Iterator<Item = Part<'a>> {
-    (0_u32..).zip(units_of(lines)).flat_map(move |(line, units)| {
-        let typed = types.into_iter().flat_map(move |types| types.of_line(line));
-        let typed = typed.map(move |(held, quantity)| (Some(held), quantity));
-        let is_typed = types.is_some_and(|types| types.has_line(line));
-        let untyped = (!is_typed).then_some((None, units));
-        typed.chain(untyped).map(move |(held, quantity)| Part { line, held, quantity })
-    })
+    let typed = types.map(HeldTypes::parts).unwrap_or_default();
+    let mut typed = typed.into_iter().peekable();
+    let mut parts = Vec::with_capacity(typed.len().max(lines.pools().len() + lines.seats().len()));
+    for (line, quantity) in (0..).zip(units_of(lines)) {
+        let before = parts.len();
+        parts.extend(std::iter::from_fn(|| typed.next_if(|part| part.line == line)));
+        if parts.len() == before {
+            parts.push(Part { line, held: None, quantity });
+        }
+    }
+    parts.into_iter()
 }
 
-/// The type of the ticket of this number, from 1: one ticket a unit, in the order of [`parts`]. `None`
-/// if its unit has no type, or there is no such ticket.
+/// The type of each ticket in the order of their numbers: one ticket a unit, in the order of
+/// [`parts`]. `None` for those whose unit has no type.
+pub fn types_of_tickets<'a>(
+    lines: &'a Lines,
+    types: Option<&'a HeldTypes>,
+) -> impl Iterator<Item = Option<&'a HeldType>> {
+    let each = |part: Part<'a>| std::iter::repeat_n(part.held, part.quantity as usize);
+    parts(lines, types).flat_map(each)
+}
+
+/// The type of the ticket of this number, from 1: see [`types_of_tickets`]. `None` if its unit has
+/// no type, or there is no such ticket.
 #[must_use]
 pub fn type_of_ticket<'a>(
     lines: &'a Lines,
     types: Option<&'a HeldTypes>,
     ticket: u32,
 ) -> Option<&'a HeldType> {
-    let mut before = ticket.checked_sub(1)?;
-    for part in parts(lines, types) {
-        match before.checked_sub(part.quantity) {
-            Some(left) => before = left,
-            None => return part.held,
-        }
-    }
-    None
+    let before = ticket.checked_sub(1)?;
+    types_of_tickets(lines, types).nth(before as usize).flatten()
 }
 
 /// How many of so many units are of each type of a list, in its order; those that no type is named for

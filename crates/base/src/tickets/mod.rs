@@ -12,7 +12,7 @@ use crate::auth::keys::KeyDir;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PoolId, SeatId, TypeId, UserId};
 use onrush_core::lines::Lines;
-use onrush_core::types::{HeldTypes, type_of_ticket};
+use onrush_core::types::{HeldType, HeldTypes, types_of_tickets};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -92,6 +92,11 @@ pub fn units(lines: &Lines) -> impl Iterator<Item = (u32, Unit)> {
     (1..).zip(pools.chain(lines.seats().iter().cloned().map(Unit::Seat)))
 }
 
+/// The same with the type of each.
+fn typed_units(booking: Confirmed<'_>) -> impl Iterator<Item = ((u32, Unit), Option<&HeldType>)> {
+    units(booking.lines).zip(types_of_tickets(booking.lines, booking.types))
+}
+
 /// Signs tickets with the newest `ticket-<since s>.key`, and knows its own; see [`JwsSigner`].
 ///
 /// Keep a key as long as tickets that it signed are to be checked in.
@@ -115,18 +120,21 @@ impl TicketSigner {
     /// All tickets of a booking, in order.
     #[must_use]
     pub fn sign_all(&self, booking: Confirmed<'_>) -> Vec<Ticket> {
-        units(booking.lines).map(|(number, unit)| self.sign(booking, number, unit)).collect()
+        typed_units(booking).map(|unit| self.sign(booking, unit)).collect()
     }
 
     /// One ticket of a booking; `None` if it has no such number.
     #[must_use]
     pub fn sign_one(&self, booking: Confirmed<'_>, number: u32) -> Option<Ticket> {
-        let (number, unit) = units(booking.lines).find(|(other, _)| *other == number)?;
-        Some(self.sign(booking, number, unit))
+        let unit = typed_units(booking).find(|((other, _), _)| *other == number)?;
+        Some(self.sign(booking, unit))
     }
 
-    fn sign(&self, booking: Confirmed<'_>, number: u32, unit: Unit) -> Ticket {
-        let held = type_of_ticket(booking.lines, booking.types, number);
+    fn sign(
+        &self,
+        booking: Confirmed<'_>,
+        ((number, unit), held): ((u32, Unit), Option<&HeldType>),
+    ) -> Ticket {
         let claims = TicketClaims {
             issuer: self.issuer.clone(),
             event: booking.event.clone(),
@@ -174,6 +182,7 @@ pub struct Revoked {
 mod tests {
     use super::*;
     use onrush_core::lines::PoolLine;
+    use onrush_core::types::AskedTypes;
 
     fn lines() -> Lines {
         let pool = |id: &str, quantity| PoolLine { pool: id.parse().unwrap(), quantity };
@@ -225,6 +234,35 @@ mod tests {
             let claims = again.verify(&tickets[3].code).unwrap();
             assert_eq!((claims.ticket, &claims.unit), (4, &tickets[3].unit));
             assert_eq!(claims.confirmed_at_s, 1_790_000_000);
+        });
+    }
+
+    #[test]
+    fn each_ticket_says_the_type_of_its_unit() {
+        let of = |id: &str, proof, units| HeldType {
+            id: id.parse().unwrap(),
+            name: id.into(),
+            proof,
+            price_minor: 0,
+            units,
+        };
+        // Of the lines car, ga, B-1 and B-2; car has no types.
+        let adult = of("adult", false, vec![(1, 1), (3, 1)]);
+        let child = of("child", true, vec![(1, 1), (2, 1)]);
+        let types = HeldTypes { asked: AskedTypes::default(), held: vec![adult, child] };
+        with_booking(|signer, booking, _| {
+            let booking = Confirmed { types: Some(&types), ..booking };
+            let all = signer.sign_all(booking);
+            let said = all.iter().map(|ticket| {
+                let claims = signer.verify(&ticket.code).unwrap();
+                assert_eq!(signer.sign_one(booking, ticket.number).as_ref(), Some(ticket));
+                claims.ticket_type.map(|id| (id.to_string(), claims.proof))
+            });
+            let (adult, child) = (Some(("adult".into(), false)), Some(("child".into(), true)));
+            assert_eq!(
+                said.collect::<Vec<_>>(),
+                [None, adult.clone(), child.clone(), child, adult]
+            );
         });
     }
 

@@ -20,10 +20,19 @@ use crate::view::Reply;
 use std::collections::BTreeMap;
 
 /// A pool or a category.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Of<'a> {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Of<'a> {
     Category(&'a str),
     Pool(&'a PoolId),
+}
+
+impl<'a> From<&'a Priced> for Of<'a> {
+    fn from(of: &'a Priced) -> Self {
+        match of {
+            Priced::Category(name) => Self::Category(name),
+            Priced::Pool(pool) => Self::Pool(pool),
+        }
+    }
 }
 
 impl From<Of<'_>> for Priced {
@@ -49,9 +58,13 @@ impl Group<'_> {
     }
 }
 
-/// The units of a hold that have types, by type.
+/// The units of a hold that have types, by type, each where its first line is.
 #[derive(Default)]
-pub(super) struct Groups<'a>(Vec<Group<'a>>);
+pub(super) struct Groups<'a> {
+    groups: Vec<Group<'a>>,
+    /// Where in the list the group of each type stands.
+    by_type: BTreeMap<(Of<'a>, &'a TypeId), usize>,
+}
 
 impl<'a> Groups<'a> {
     fn add(
@@ -61,16 +74,21 @@ impl<'a> Groups<'a> {
         price_minor: i64,
         units: (u32, u32),
     ) {
-        let is_its = |it: &&mut Group<'_>| it.of == of && it.ticket_type.id == ticket_type.id;
-        match self.0.iter_mut().find(is_its) {
+        let nth = *self.by_type.entry((of, &ticket_type.id)).or_insert(self.groups.len());
+        match self.groups.get_mut(nth) {
             Some(group) => group.units.push(units),
-            None => self.0.push(Group { of, ticket_type, price_minor, units: vec![units] }),
+            None => self.groups.push(Group { of, ticket_type, price_minor, units: vec![units] }),
         }
+    }
+
+    /// How many units there are of a type.
+    fn quantity(&self, of: Of<'_>, id: &TypeId) -> u32 {
+        self.by_type.get(&(of, id)).map_or(0, |nth| self.groups[*nth].quantity())
     }
 
     /// Checks that there are as many of each type as one booking may have.
     pub(super) fn check_limits(&self) -> Result<(), Refusal> {
-        self.0.iter().try_for_each(|it| check_limit(it.of, it.ticket_type, it.quantity()))
+        self.groups.iter().try_for_each(|it| check_limit(it.of, it.ticket_type, it.quantity()))
     }
 
     /// What the booking keeps of it.
@@ -79,7 +97,7 @@ impl<'a> Groups<'a> {
             let TicketType { id, name, proof, .. } = group.ticket_type.clone();
             HeldType { id, name, proof, price_minor: group.price_minor, units: group.units.clone() }
         };
-        let held: Vec<_> = self.0.iter().map(held).collect();
+        let held: Vec<_> = self.groups.iter().map(held).collect();
         (!held.is_empty()).then(|| Box::new(HeldTypes { asked: asked.clone(), held }))
     }
 }
@@ -226,9 +244,7 @@ impl Event {
         let counts = count(of, types, Some(asked.best()), order.best().quantity())?;
         let mut dearest_minor = None;
         for (it, quantity) in counts {
-            let has_same = |group: &&Group<'_>| group.of == of && group.ticket_type.id == it.id;
-            let more = beside.0.iter().find(has_same).map_or(0, Group::quantity);
-            check_limit(of, it, quantity + more)?;
+            check_limit(of, it, quantity + beside.quantity(of, &it.id))?;
             let price_minor = it.price.of_minor(base_minor, self.step_minor());
             dearest_minor = dearest_minor.max(Some(price_minor));
         }

@@ -75,10 +75,11 @@ impl Event {
         });
         let (mut each_minor, mut are_first) = (Vec::new(), true);
         let mut sum_minor = types.map_or(0, HeldTypes::price_minor);
+        let typed = types.map(HeldTypes::units_by_line).unwrap_or_default();
         for (line, (price_minor, quantity, is_first)) in (0..).zip(pools.chain(seats)) {
             each_minor.push(price_minor);
             are_first &= is_first;
-            if !types.is_some_and(|types| types.has_line(line)) {
+            if !typed.contains_key(&line) {
                 sum_minor += price_minor * i64::from(quantity);
             }
         }

@@ -7,8 +7,8 @@ use crate::json::whole::Whole;
 use onrush_core::ids::{PoolId, SeatId, TypeId};
 use onrush_core::lines::Lines;
 use onrush_core::settings::Settings;
+use onrush_core::types::TypeView;
 use onrush_core::types::{AskedTypes, HeldType, HeldTypes, TicketType, TypeCounts, TypePrice};
-use onrush_core::types::{TypeView, parts};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -220,23 +220,20 @@ impl TypeUnits {
     #[must_use]
     pub fn all(lines: &Lines, types: Option<&HeldTypes>) -> Vec<Self> {
         let Some(types) = types else { return Vec::new() };
-        let mut all: Vec<Self> = types.held.iter().map(Self::nothing).collect();
-        for part in parts(lines, Some(types)) {
-            let nth = types.held.iter().position(|held| Some(held) == part.held);
-            let Some(of) = nth.map(|nth| &mut all[nth]) else { continue };
-            let line = part.line as usize;
-            match lines.pools().get(line) {
-                Some(pool) => {
-                    of.pools.insert(pool.pool.clone(), part.quantity);
-                }
-                None => of.seats.push(lines.seats()[line - lines.pools().len()].clone()),
-            }
-        }
-        all
+        types.held.iter().map(|held| Self::of_type(lines, held)).collect()
     }
 
-    fn nothing(held: &HeldType) -> Self {
-        let (pools, seats) = (BTreeMap::new(), Vec::new());
+    fn of_type(lines: &Lines, held: &HeldType) -> Self {
+        let (mut pools, mut seats) = (BTreeMap::new(), Vec::new());
+        for (line, quantity) in &held.units {
+            let line = *line as usize;
+            match lines.pools().get(line) {
+                Some(pool) => {
+                    pools.insert(pool.pool.clone(), *quantity);
+                }
+                None => seats.push(lines.seats()[line - lines.pools().len()].clone()),
+            }
+        }
         Self { of: held.into(), price_minor: held.price_minor, pools, seats }
     }
 }

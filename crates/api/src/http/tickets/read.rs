@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use onrush_base::tickets::{Confirmed, Ticket, qr};
+use onrush_base::tickets::{Confirmed, qr};
 use onrush_core::hold::HoldState;
 use onrush_core::ids::BookingId;
 use onrush_core::view::HoldView;
@@ -40,8 +40,8 @@ pub async fn tickets(
     let types = terms.types.as_deref();
     let at = confirmed_at(&view)?;
     let confirmed = Confirmed { booking, event: &event, user, lines, types, at };
-    let body = |ticket: Ticket| TicketBody::new(terms.type_of_ticket(ticket.number), ticket);
-    let tickets = signers.tickets.sign_all(confirmed).into_iter().map(body).collect();
+    let signed = terms.types_of_tickets().zip(signers.tickets.sign_all(confirmed));
+    let tickets = signed.map(|(held, ticket)| TicketBody::new(held, ticket)).collect();
     Ok(json(StatusCode::OK, &TicketsBody { booking, event: event.as_str(), tickets }))
 }
 
