@@ -34,6 +34,7 @@ impl Event {
         self.check_payers_of_bookings(&mut broken);
         self.check_channels(&mut broken);
         self.check_types(&mut broken);
+        self.prices.check(&mut broken);
         if broken.is_empty() { Ok(()) } else { Err(broken) }
     }
 
@@ -172,6 +173,12 @@ impl Event {
                 || self.seats.iter().any(|seat| seat.state == SeatState::Allotted(number));
             if channel.released.is_some() && has_units {
                 broken.push(format!("channel {id}: it was released, and has units"));
+            }
+            let pools = self.stock.iter().map(|pool| u64::from(pool.free_in(Some(id))));
+            let is_its = |seat: &&crate::seats::Seat| seat.state == SeatState::Allotted(number);
+            let free = (pools.sum::<u64>(), self.seats.iter().filter(is_its).count());
+            if (self.stock.free_in(id), self.seats.free_in(number) as usize) != free {
+                broken.push(format!("channel {id}: its free units are not those of its stock"));
             }
             for category in self.seats.categories() {
                 let of_category = |seat: &&crate::seats::Seat| {

@@ -6,7 +6,7 @@
 use crate::ids::PoolId;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What has a price. Price categories come before pools, each by name.
@@ -49,6 +49,13 @@ pub struct Ladder {
     pub later: Vec<PriceStep>,
 }
 
+impl Ladder {
+    /// When its next price comes, and of what it is.
+    fn next(&self) -> Option<(Time, Priced)> {
+        Some((self.later.first()?.from, self.of.clone()))
+    }
+}
+
 /// The price at a time, of what costs `price_minor` by the last change and other prices later.
 #[must_use]
 pub fn price_at(price_minor: i64, later: &[PriceStep], at: Time) -> i64 {
@@ -60,6 +67,8 @@ pub fn price_at(price_minor: i64, later: &[PriceStep], at: Time) -> i64 {
 #[derive(Debug, Default)]
 pub(crate) struct Prices {
     ladders: BTreeMap<Priced, Ladder>,
+    /// The next price of each that has one to come.
+    next: BTreeSet<(Time, Priced)>,
 }
 
 impl Prices {
@@ -83,9 +92,9 @@ impl Prices {
 
     /// The next price to come, and of what; of equal times the first thing's.
     pub(crate) fn next_step(&self) -> Option<(PriceStep, &Ladder)> {
-        let steps =
-            self.ladders.values().filter_map(|ladder| Some((*ladder.later.first()?, ladder)));
-        steps.min_by_key(|(step, _)| step.from)
+        let (_, of) = self.next.first()?;
+        let ladder = &self.ladders[of];
+        Some((ladder.later[0], ladder))
     }
 
     /// Takes note of what follows from now on, and, the first time, of the price until now.
@@ -95,11 +104,23 @@ impl Prices {
             first_minor: before_minor,
             later: Vec::new(),
         });
+        if let Some(next) = ladder.next() {
+            self.next.remove(&next);
+        }
         ladder.later = later.to_vec();
+        self.next.extend(ladder.next());
     }
 
     pub(crate) fn restore(ladders: Vec<Ladder>) -> Self {
+        let next = ladders.iter().filter_map(Ladder::next).collect();
         let ladders = ladders.into_iter().map(|ladder| (ladder.of.clone(), ladder));
-        Self { ladders: ladders.collect() }
+        Self { ladders: ladders.collect(), next }
+    }
+
+    pub(crate) fn check(&self, broken: &mut Vec<String>) {
+        let next = self.ladders.values().filter_map(Ladder::next);
+        if self.next != next.collect() {
+            broken.push("prices: the next ones are not those of the ladders".into());
+        }
     }
 }

@@ -63,6 +63,20 @@ pub(crate) struct Seat {
     pub(crate) state: SeatState,
 }
 
+/// Counts a seat that gets another state, by the number of the channel that it is free in.
+fn count_allotted(allotted: &mut BTreeMap<u8, u32>, before: &SeatState, after: &SeatState) {
+    if let SeatState::Allotted(channel) = before {
+        let left = allotted.get_mut(channel).expect("an allotted seat is counted");
+        *left -= 1;
+        if *left == 0 {
+            allotted.remove(channel);
+        }
+    }
+    if let SeatState::Allotted(channel) = after {
+        *allotted.entry(*channel).or_default() += 1;
+    }
+}
+
 /// A price category and how its seats divide.
 #[derive(Debug)]
 pub(crate) struct Category {
@@ -81,19 +95,6 @@ impl Category {
             SeatStatus::Held => &mut self.units.held,
             SeatStatus::Sold => &mut self.units.sold,
             SeatStatus::Blocked => &mut self.units.blocked,
-        }
-    }
-
-    fn count_allotted(&mut self, before: &SeatState, after: &SeatState) {
-        if let SeatState::Allotted(channel) = before {
-            let left = self.allotted.get_mut(channel).expect("an allotted seat is counted");
-            *left -= 1;
-            if *left == 0 {
-                self.allotted.remove(channel);
-            }
-        }
-        if let SeatState::Allotted(channel) = after {
-            *self.allotted.entry(*channel).or_default() += 1;
         }
     }
 
@@ -124,6 +125,8 @@ pub(crate) struct Seats {
     kept: Vec<usize>,
     /// Seats on sale.
     free: u32,
+    /// Seats that are free in a channel, by its number.
+    allotted: BTreeMap<u8, u32>,
 }
 
 impl Seats {
@@ -134,6 +137,11 @@ impl Seats {
     /// Seats on sale.
     pub(crate) fn free(&self) -> u32 {
         self.free
+    }
+
+    /// Seats that are free in the channel of this number.
+    pub(crate) fn free_in(&self, channel: u8) -> u32 {
+        self.allotted.get(&channel).copied().unwrap_or(0)
     }
 
     pub(crate) fn get(&self, seat: &SeatId) -> Option<&Seat> {
@@ -201,7 +209,9 @@ impl Seats {
         self.free -= category.units.free;
         *category.count_mut(seat.state.status()) -= 1;
         *category.count_mut(state.status()) += 1;
-        category.count_allotted(&seat.state, &state);
+        for allotted in [&mut category.allotted, &mut self.allotted] {
+            count_allotted(allotted, &seat.state, &state);
+        }
         self.free += category.units.free;
         std::mem::replace(&mut seat.state, state)
     }

@@ -366,9 +366,10 @@ impl Event {
                         pool.adjust_claimed(i64::from(row.claimed_by_services));
                     }
                     row.blocked_why.iter().for_each(|(why, count)| pool.block(*count, why));
-                    let allotted = row.allotted.iter();
-                    allotted.for_each(|(channel, count)| pool.set_aside(*count, Some(channel)));
                 });
+                for (channel, count) in &row.allotted {
+                    self.stock.set_aside(&id, *count, Some(channel));
+                }
             }
             SnapshotRow::Category(spec) => self.seats.add_category(&spec),
             SnapshotRow::Types(list) => self.types.set(&list.of, &list.types),

@@ -102,9 +102,7 @@ impl Pool {
         channel.map_or(self.free(), |channel| self.allotted.get(channel).copied().unwrap_or(0))
     }
 
-    /// Puts units of a channel on sale, as those that are there for everybody are.
-    pub(crate) fn bring_out(&mut self, quantity: u32, channel: Option<&ChannelId>) {
-        let Some(channel) = channel else { return };
+    fn bring_out(&mut self, quantity: u32, channel: &ChannelId) {
         let left = self.allotted.get_mut(channel).expect("units are in the channel they come from");
         *left = left.checked_sub(quantity).expect("only units of the channel are taken from it");
         if *left == 0 {
@@ -113,9 +111,7 @@ impl Pool {
         self.blocked -= quantity;
     }
 
-    /// Takes free units off sale, for a channel.
-    pub(crate) fn set_aside(&mut self, quantity: u32, channel: Option<&ChannelId>) {
-        let Some(channel) = channel else { return };
+    fn set_aside(&mut self, quantity: u32, channel: &ChannelId) {
         assert!(quantity <= self.free(), "only free units are set aside");
         self.blocked += quantity;
         *self.allotted.entry(channel.clone()).or_default() += quantity;
@@ -157,6 +153,8 @@ pub(crate) struct Stock {
     by_id: HashMap<PoolId, usize, foldhash::fast::FixedState>,
     /// Units on sale, in all pools.
     free: u64,
+    /// Units that are free in a channel, in all pools.
+    allotted: BTreeMap<ChannelId, u64>,
 }
 
 impl Stock {
@@ -177,6 +175,29 @@ impl Stock {
     /// Units on sale, in all pools.
     pub(crate) fn free(&self) -> u64 {
         self.free
+    }
+
+    /// Units that are free in a channel, in all pools.
+    pub(crate) fn free_in(&self, channel: &ChannelId) -> u64 {
+        self.allotted.get(channel).copied().unwrap_or(0)
+    }
+
+    /// Puts units of a channel on sale, as those that are there for everybody are.
+    pub(crate) fn bring_out(&mut self, pool: &PoolId, quantity: u32, channel: Option<&ChannelId>) {
+        let Some(channel) = channel else { return };
+        self.change(pool, |pool| pool.bring_out(quantity, channel));
+        let left = self.allotted.get_mut(channel).expect("units of a channel are counted");
+        *left -= u64::from(quantity);
+        if *left == 0 {
+            self.allotted.remove(channel);
+        }
+    }
+
+    /// Takes free units off sale, for a channel.
+    pub(crate) fn set_aside(&mut self, pool: &PoolId, quantity: u32, channel: Option<&ChannelId>) {
+        let Some(channel) = channel else { return };
+        self.change(pool, |pool| pool.set_aside(quantity, channel));
+        *self.allotted.entry(channel.clone()).or_default() += u64::from(quantity);
     }
 
     pub(crate) fn add(&mut self, spec: PoolSpec) {

@@ -20,10 +20,8 @@ impl Event {
         to: Option<&ChannelId>,
     ) {
         for line in lines.pools() {
-            self.stock.change(&line.pool, |pool| {
-                pool.bring_out(line.quantity, from);
-                pool.set_aside(line.quantity, to);
-            });
+            self.stock.bring_out(&line.pool, line.quantity, from);
+            self.stock.set_aside(&line.pool, line.quantity, to);
         }
         let (before, after) = (self.free_in(from), self.free_in(to));
         for seat in lines.seats() {
@@ -39,13 +37,10 @@ impl Event {
         into: Option<&ChannelId>,
     ) {
         let pools = self.stock.iter().filter(|pool| pool.free_in(Some(channel)) > 0);
-        let pools: Vec<_> = pools.map(|pool| pool.spec.pool.clone()).collect();
-        for pool in &pools {
-            self.stock.change(pool, |pool| {
-                let units = pool.free_in(Some(channel));
-                pool.bring_out(units, Some(channel));
-                pool.set_aside(units, into);
-            });
+        let pools = pools.map(|pool| (pool.spec.pool.clone(), pool.free_in(Some(channel))));
+        for (pool, units) in pools.collect::<Vec<_>>() {
+            self.stock.bring_out(&pool, units, Some(channel));
+            self.stock.set_aside(&pool, units, into);
         }
         let (before, after) = (self.free_in(Some(channel)), self.free_in(into));
         let seats = self.seats.iter().filter(|seat| seat.state == before);
@@ -60,7 +55,7 @@ impl Event {
     pub(super) fn bring_out(&mut self, terms: &HoldTerms, sources: &[Option<ChannelId>]) {
         let pools = terms.lines.pools();
         for (line, source) in pools.iter().zip(sources) {
-            self.stock.change(&line.pool, |pool| pool.bring_out(line.quantity, source.as_ref()));
+            self.stock.bring_out(&line.pool, line.quantity, source.as_ref());
         }
         let of_seats = sources.get(pools.len()..).unwrap_or_default();
         for (seat, source) in terms.lines.seats().iter().zip(of_seats) {
@@ -78,7 +73,7 @@ impl Event {
             |it: &Self, source: &Option<ChannelId>| it.channels.home(source.as_ref()).cloned();
         for (line, source) in pools.iter().zip(sources) {
             let home = home(self, source);
-            self.stock.change(&line.pool, |pool| pool.set_aside(line.quantity, home.as_ref()));
+            self.stock.set_aside(&line.pool, line.quantity, home.as_ref());
         }
         let of_seats = sources.get(pools.len()..).unwrap_or_default();
         for (seat, source) in terms.lines.seats().iter().zip(of_seats) {

@@ -266,18 +266,20 @@ impl Event {
         self.stock.iter().len() > 0 || self.seats.len() > 0
     }
 
+    /// Units on sale to everybody.
+    fn units_on_sale(&self) -> u64 {
+        self.stock.free() + u64::from(self.seats.free())
+    }
+
     /// Units that people are let in to: those on sale, and those that may be had through channels whose
     /// buyers come through the waiting room.
     fn units_for_the_line(&self) -> u64 {
         let in_channels = self.channels.queued().map(|(number, channel)| {
-            let id = Some(&channel.spec.channel);
-            let pools = self.stock.iter().map(|pool| u64::from(pool.free_in(id)));
-            let categories = self.seats.categories();
-            let seats = categories.filter_map(|category| category.allotted.get(&number));
-            let free = pools.sum::<u64>() + seats.map(|units| u64::from(*units)).sum::<u64>();
+            let of_pools = self.stock.free_in(&channel.spec.channel);
+            let free = of_pools + u64::from(self.seats.free_in(number));
             channel.left().map_or(free, |left| free.min(left.into()))
         });
-        self.stock.free() + u64::from(self.seats.free()) + in_channels.sum::<u64>()
+        self.units_on_sale() + in_channels.sum::<u64>()
     }
 
     fn user(&self, user: &UserId) -> Option<&User> {

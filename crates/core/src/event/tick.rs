@@ -182,8 +182,10 @@ impl Event {
     fn admission_due(&self) -> Option<Time> {
         let settings = self.room_settings()?;
         match self.phase {
-            Phase::Open if !self.finds_something(settings) => None,
-            Phase::Open => self.room.admission_due(settings),
+            Phase::Open => {
+                let due = self.room.admission_due(settings)?;
+                self.finds_something(settings).then_some(due)
+            }
             Phase::Scheduled | Phase::Prequeue | Phase::Paused | Phase::Closed => None,
         }
     }
@@ -192,7 +194,9 @@ impl Event {
     /// a waiting room for a shop elsewhere.
     fn finds_something(&self, settings: &RoomSettings) -> bool {
         let choosing = self.room.sessions.choosing();
-        !self.has_stock() || settings.finds_something(self.units_for_the_line(), choosing)
+        let is_enough = |units| settings.finds_something(units, choosing);
+        // Channels only add to what is for everybody, and are seldom needed.
+        !self.has_stock() || is_enough(self.units_on_sale()) || is_enough(self.units_for_the_line())
     }
 
     fn decide_admission(&self, at: Time) -> Changes {

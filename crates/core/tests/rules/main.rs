@@ -9,6 +9,7 @@ mod bookings;
 mod channels;
 mod claims;
 mod edges;
+mod kept_counts;
 mod limits;
 mod mixed_bookings;
 mod money;
