@@ -73,6 +73,11 @@ test("of two pages with one plan neither writes over the other's draft unasked",
   await addRows(other, { Section: "Yours", Rows: 1, "Seats in the first row": 5 });
   const warning = other.getByText("Another page of this browser edits this plan too", { exact: false });
   await warning.waitFor();
+  other.once("dialog", (dialog) => void dialog.dismiss());
+  await other.getByRole("link", { name: "To the event's page" }).click();
+  await warning.waitFor();
+  expect(other.url()).toContain("/plan");
+
   const zones = async (page: Page) => (await saved(page)).zones.map((zone: { name: string }) => zone.name);
 
   await other.getByRole("button", { name: "Go on with the other draft" }).click();

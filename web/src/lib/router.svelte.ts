@@ -10,6 +10,27 @@ export type Load = () => Promise<{ default: Component<never> }>;
 let path = $state(location.pathname);
 let query = $state.raw(new URLSearchParams(location.search));
 
+/** Asked before another page is shown, if somebody would lose something by that. */
+let mayLeave: (() => boolean) | undefined;
+
+/** Has somebody asked before another page is shown, until what is returned is called. */
+export function beforeLeaving(ask: () => boolean): () => void {
+  mayLeave = ask;
+  return () => {
+    if (mayLeave === ask) mayLeave = undefined;
+  };
+}
+
+/** The browser went back or forward already: whoever stays goes on to where they were. */
+function follow(): void {
+  if (location.pathname !== path && mayLeave?.() === false) {
+    const text = query.toString();
+    history.pushState(null, "", text === "" ? path : `${path}?${text}`);
+  } else {
+    read();
+  }
+}
+
 function read(): void {
   path = location.pathname;
   query = new URLSearchParams(location.search);
@@ -26,6 +47,7 @@ export const route = {
 
 /** Goes to a page. `replace` leaves no step back, for pages that only pass on. */
 export function go(to: string, how: { replace?: boolean } = {}): void {
+  if (mayLeave?.() === false) return;
   if (how.replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
   read();
@@ -57,7 +79,7 @@ function decoded(part: string): string | undefined {
 
 /** Follows links below these paths by itself; all others are the browser's. */
 export function followLinks(isOurs: (path: string) => boolean): void {
-  addEventListener("popstate", read);
+  addEventListener("popstate", follow);
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

@@ -115,6 +115,14 @@ export class Editor {
     return this.#storing;
   }
 
+  /** Stores the draft as well as a page can that goes at once. */
+  leave(): void {
+    if (this.keeping === "soon") {
+      this.#shelf.leave({ plan: this.plan, prices: $state.snapshot(this.prices) });
+    }
+    void this.store();
+  }
+
   /** Goes on with the draft of another page, as a step that can be undone. */
   async takeOther(): Promise<void> {
     const draft = await this.#shelf.take();

@@ -15,8 +15,13 @@ interface Kept extends Draft {
   stamp: string;
 }
 
-/** Where drafts were once: text, in the little room that all of a site has there. */
-const LEGACY_PREFIX = "onrush.plan.";
+/**
+ * Where drafts were once, and where one is put by a page that goes before the browser could do more:
+ * text, in the little room that all of a site has there.
+ */
+const TEXT_PREFIX = "onrush.plan.";
+/** Characters of such a text: a browser has some 5 million for all of a site. */
+const MAX_CHARS = 2_000_000;
 
 let opened: UseStore | undefined;
 
@@ -35,11 +40,29 @@ export class Shelf {
     try {
       const kept: unknown = await get(this.#event, drafts());
       this.#stamp = (kept as Partial<Kept> | undefined)?.stamp;
-      return kept === undefined ? legacy(this.#event) : read(kept);
+      return this.#left() ?? (kept === undefined ? undefined : read(kept));
     } catch {
       // Something else wrote it, or storing is forbidden here.
       return undefined;
     }
+  }
+
+  /** Puts a draft where it takes no time, if it fits there. It counts if no other was put meanwhile. */
+  leave(draft: Draft): void {
+    try {
+      const text = JSON.stringify({ ...draft, stamp: this.#stamp });
+      if (text.length <= MAX_CHARS) localStorage.setItem(TEXT_PREFIX + this.#event, text);
+    } catch {
+      // There is no room, or storing is forbidden here.
+    }
+  }
+
+  /** What a page left that had the draft which is there now. */
+  #left(): Draft | undefined {
+    const text = localStorage.getItem(TEXT_PREFIX + this.#event);
+    if (text === null) return undefined;
+    const left = JSON.parse(text) as Kept;
+    return left.stamp === this.#stamp ? read(left) : undefined;
   }
 
   /** Puts a draft there. One that is not known here stays, unless it is taken over on purpose. */
@@ -57,7 +80,7 @@ export class Shelf {
       );
       if (!isOurs) return "elsewhere";
       this.#stamp = stamp;
-      localStorage.removeItem(LEGACY_PREFIX + this.#event);
+      localStorage.removeItem(TEXT_PREFIX + this.#event);
       return "kept";
     } catch {
       return "unkept";
@@ -72,9 +95,4 @@ function drafts(): UseStore {
 function read(kept: unknown): Draft {
   const { plan, prices } = kept as { plan: unknown; prices?: Draft["prices"] };
   return { plan: planOf(plan), prices: prices ?? {} };
-}
-
-function legacy(event: string): Draft | undefined {
-  const text = localStorage.getItem(LEGACY_PREFIX + event);
-  return text === null ? undefined : read(JSON.parse(text));
 }
