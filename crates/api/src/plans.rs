@@ -16,8 +16,8 @@ use crate::json::whole::Whole;
 use areas::{MAX_AREAS, PlanArea};
 use onrush_core::ids::SeatId;
 use onrush_core::limits::{
-    MAX_CATEGORIES_PER_EVENT, MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_name,
-    fits_text,
+    MAX_CATEGORIES_PER_EVENT, MAX_PRICE_MINOR, MAX_SEAT_RANK, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS,
+    fits_name, fits_text,
 };
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use serde::{Deserialize, Serialize};
@@ -178,6 +178,23 @@ pub struct Import {
     pub seats: Vec<SeatSpec>,
     /// The drawing.
     pub drawing: Drawing,
+    /// Which of the seats have a rank that was made, as the plan gives none.
+    is_made: Vec<bool>,
+}
+
+impl Import {
+    /// The same for an event that has a drawing: ranks that are made come after all of its seats, or
+    /// else a balcony that is sent later would be as good as the first rows there.
+    #[must_use]
+    pub fn after(mut self, present: Option<&Drawing>) -> Self {
+        let first = present.map_or(0, Drawing::ranks);
+        for (seat, _) in self.seats.iter_mut().zip(&self.is_made).filter(|(_, is_made)| **is_made) {
+            seat.rank = seat.rank.saturating_add(first).min(MAX_SEAT_RANK);
+        }
+        let last = self.seats.iter().map(|seat| seat.rank).max();
+        self.drawing.ranks = last.map(|last| first.max(last.saturating_add(1)));
+        self
+    }
 }
 
 /// Where everything is drawn.
@@ -194,6 +211,9 @@ pub struct Drawing {
     /// What is drawn beside them; an older version kept none.
     #[serde(default)]
     pub areas: Vec<Area>,
+    /// One more than the last rank of a seat; an older version kept none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ranks: Option<u32>,
 }
 
 /// A category's colour.
@@ -359,9 +379,10 @@ impl Plan {
         match prices.keys().find(|name| !in_use(name)) {
             Some(name) => Err(format!("prices: no seat of the plan is in category {name:?}")),
             None => {
-                let given = self.seats().map(|seat| seat.rank.map(|rank| rank.0));
-                best::rank(&mut seats, given, &categories, &drawing);
-                Ok(Import { categories, seats, drawing })
+                let given = || self.seats().map(|seat| seat.rank.map(|rank| rank.0));
+                let is_made = given().map(|rank| rank.is_none()).collect();
+                best::rank(&mut seats, given(), &categories, &drawing);
+                Ok(Import { categories, seats, drawing, is_made })
             }
         }
     }
@@ -409,7 +430,14 @@ impl Drawing {
         let fresh: Vec<Area> =
             later.areas.into_iter().filter(|area| !self.areas.contains(area)).collect();
         self.areas.extend(fresh);
-        Self { name: later.name, size: later.size, ..self }
+        Self { name: later.name, size: later.size, ranks: self.ranks.max(later.ranks), ..self }
+    }
+
+    /// One more than the last rank of its seats. Of an older version's, at most as many as were made:
+    /// what its plan gave is not known.
+    fn ranks(&self) -> u32 {
+        let at_most = || u32::try_from(self.seats.len() * best::STEPS).unwrap_or(u32::MAX);
+        self.ranks.unwrap_or_else(at_most)
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// between them.
 const AISLE: f64 = 1.6;
 /// Steps of rank from the middle of a row to its ends.
-const STEPS: usize = 3;
+pub(super) const STEPS: usize = 3;
 
 /// Marks the seats of one row that an aisle follows.
 pub(super) fn mark_aisles(seats: &mut [SeatSpec], drawn: &[DrawnSeat]) {

@@ -57,6 +57,42 @@ async fn an_imported_map_is_drawn_with_prices_and_statuses() {
 }
 
 #[tokio::test]
+async fn seats_that_are_sent_later_are_ranked_after_those_that_are_there() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    import_small_house(&shop, "e").await;
+    let mut balcony = small_house();
+    for (nth, id) in ["B-1", "B-2", "B-3"].into_iter().enumerate() {
+        balcony["zones"][0]["rows"][0]["seats"][nth]["seat_guid"] = json!(id);
+    }
+    balcony["zones"][0]["rows"][0]["seats"][2]["rank"] = json!(0);
+    let body = json!({"plan": balcony, "prices": {"Stalls": 0}});
+    shop.organise("PUT", "/events/e/seat-map", &body).await;
+    let feed = shop.admin("GET", "/feed?event=e&limit=1000").send().await.expect(200).json();
+    let entries = feed["entries"].as_array().unwrap().iter();
+    let changes = entries.flat_map(|entry| entry["changes"].as_array().unwrap());
+    let added = changes.filter_map(|change| change["seats_added"]["seats"].as_array()).flatten();
+    let ranks: Vec<_> = added.map(|seat| seat["rank"].as_u64().unwrap_or(0)).collect();
+    let (first, later) = ranks.split_at(3);
+    assert_eq!(later[2], 0, "the plan says so: {ranks:?}");
+    assert!(later[..2].iter().all(|rank| rank > first.iter().max().unwrap()), "{ranks:?}");
+
+    // Also where the first plan says how good its seats are.
+    shop.flash_sale("given").await;
+    let mut given = small_house();
+    for seat in given["zones"][0]["rows"][0]["seats"].as_array_mut().unwrap() {
+        seat["rank"] = json!(400);
+    }
+    for (nth, plan) in [&given, &balcony].into_iter().enumerate() {
+        let body = json!({"plan": plan, "prices": {"Stalls": 0}});
+        shop.organise("PUT", "/events/given/seat-map", &body).await;
+        let feed = shop.admin("GET", "/feed?event=given&limit=1000").send().await.expect(200);
+        let rank = format!("\"rank\":{}", 400 + nth);
+        assert!(String::from_utf8_lossy(&feed.body).contains(&rank), "{rank}");
+    }
+}
+
+#[tokio::test]
 async fn a_drawing_stays_as_it_is_while_its_seats_are_sold() {
     let shop = Shop::start().await;
     shop.flash_sale("e").await;

@@ -68,6 +68,9 @@ async fn add_seats(
     event: &EventId,
     import: Import,
 ) -> Result<Response, Problem> {
+    let drawn = units.plans.load(event).await;
+    let drawn = drawn.map_err(|error| broken("reading the seat map", &error))?;
+    let import = import.after(drawn.as_ref());
     let present = sale.engine.ask(event.clone(), SeatsNow).await?.value;
     let present: HashSet<_> = present.into_iter().map(|seat| seat.seat).collect();
     // Where a seat exists already the rules refuse the whole plan, and the drawing there is stays as it is.
