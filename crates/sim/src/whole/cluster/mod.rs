@@ -232,7 +232,8 @@ impl Sale {
         };
         let seen = self.judge(&judges, &mut violations).await;
         let mut findings = Vec::new();
-        for planted in planted {
+        // What went wrong is told first: where nothing was sold, nothing can be planted.
+        for planted in planted.iter().filter(|_| violations.is_empty()) {
             findings.push(self.plant(&judges, planted).await);
         }
         violations.iter().for_each(|violation| self.story.tell("the judges", violation));
