@@ -37,6 +37,8 @@ const RETRY_AFTER_MS: u32 = 1_000;
 struct Entrant {
     /// As it stands in the line.
     member: String,
+    /// By which it stands there. Whoever came later has a higher one, until ranks are written.
+    score: f64,
     place: PlaceId,
 }
 
@@ -156,13 +158,18 @@ impl Node {
         let last: Option<u32> = self.ask(&last).await?;
         let Some(last) = last else { return Ok(Line::new()) };
         let mut line = self.read_line(event).await?;
-        line.split_off(&(last.saturating_add(1)));
+        let late = line.split_off(&(last.saturating_add(1)));
         // A scan that goes on at a replica, which has become the master since, may pass some over.
-        // Numbers and ranks of entrants are up to `last`, those of all who came later beyond it.
+        // Entrants, ranked or not, stand before whoever came too late for the list, but for those of
+        // the same millisecond. Where nobody was found who did, whoever came during the scan counts
+        // as passed over, and is found next time.
+        let late = late.values().map(|entrant| entrant.score).min_by(f64::total_cmp);
         let mut count = redis::cmd("ZCOUNT");
-        count.arg(self.keys(event).queue()).arg("-inf").arg(last);
+        count.arg(self.keys(event).queue()).arg("-inf");
+        count.arg(late.map_or("+inf".to_owned(), |score| format!("({score}")));
         let entrants: usize = self.ask(&count).await?;
-        if line.len() < entrants {
+        let is_before = |entrant: &&Entrant| late.is_none_or(|late| entrant.score < late);
+        if line.values().filter(is_before).count() < entrants {
             return Err(Failure::Busy { retry_after_ms: RETRY_AFTER_MS });
         }
         Ok(line)
@@ -179,8 +186,15 @@ impl Node {
             let mut page = redis::cmd("ZSCAN");
             page.arg(keys.queue()).arg(&cursor).arg("COUNT").arg(PAGE);
             let found: (String, Vec<String>) = self.ask(&page).await?;
+            let mut members = Vec::with_capacity(found.1.len() / 2);
+            let mut words = found.1.into_iter();
             // Each member is followed by its score.
-            let members = found.1.into_iter().step_by(2).collect::<Vec<_>>();
+            while let (Some(member), Some(score)) = (words.next(), words.next()) {
+                let score = score.parse().map_err(|_| {
+                    ClientError::Answered(format!("{member} stands in the line at {score}"))
+                })?;
+                members.push((member, score));
+            }
             if !members.is_empty() {
                 self.read_places(&keys, members, &mut line).await?;
             }
@@ -195,21 +209,21 @@ impl Node {
     async fn read_places(
         &self,
         keys: &EventKeys,
-        members: Vec<String>,
+        members: Vec<(String, f64)>,
         line: &mut Line,
     ) -> Result<(), Failure> {
         let mut users = redis::cmd("HMGET");
         users.arg(keys.users());
-        for member in &members {
+        for (member, _) in &members {
             users.arg(member.split_once(':').map_or("", |(_, user)| user));
         }
         let users: Vec<Option<String>> = self.ask(&users).await?;
-        for (member, user) in members.into_iter().zip(users) {
+        for ((member, score), user) in members.into_iter().zip(users) {
             let number = member.split_once(':').and_then(|(number, _)| number.parse().ok());
             let place = number.zip(user).and_then(|(number, user)| place_of(&user, number));
             // Who has no such place has left since the page was read: then the list is asked for again.
             if let (Some(number), Some(place)) = (number, place) {
-                line.insert(number, Entrant { member, place });
+                line.insert(number, Entrant { member, score, place });
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use onrush_core::ids::PlaceId;
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::view::PlaceState;
 use onrush_core::waiting_room::draw;
-use onrush_store::Engine;
+use onrush_store::{Engine, Failure};
 use std::collections::HashMap;
 
 /// The order that follows from the seed, as anybody can compute it.
@@ -84,6 +84,34 @@ async fn whoever_leaves_or_draws_at_the_same_time_costs_nobody_their_rank() {
     let found: Vec<_> = line(&world).iter().map(|(number, _)| *number).collect();
     let other = found.iter().zip(&order).position(|(found, by_rules)| found != by_rules);
     assert_eq!((found.len(), other), (order.len(), None));
+}
+
+/// As a scan does that goes on at another server, which orders the line otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_of_which_somebody_is_not_found_is_not_drawn() {
+    let Some(world) = World::start() else { return };
+    let node = world.node().await;
+    world.set_clock(NOON);
+    node.prequeue(drawn()).await;
+    join_many(&node, 0..50).await;
+    node.done(Command::ClosePrequeue).await;
+    world.set_clock(NOON.plus_ms(1_000));
+    join_many(&node, 60..63).await;
+    let public_value = Some("lottery of the day: 4 8 15 16 23 42");
+    let open = Command::OpenSale { seed: Some(seed()), public_value: public_value.map(Into::into) };
+    let (users, who) = (key("users"), user(49).to_string());
+    let before = world.ask(&["HGET", &users, &who]);
+    world.ask(&["HDEL", &users, &who]);
+    let opened = node.engine.execute(event(), open.clone()).await;
+    assert!(matches!(opened, Err(Failure::Busy { .. })), "{opened:?}");
+    world.ask(&["HSET", &users, &who, before.trim_end()]);
+    node.done(open).await;
+    let expected = drawn_order((0..50).map(place), public_value);
+    let order = order_by_the_rules(&world).await;
+    assert!(line(&world).iter().map(|(number, _)| *number).eq(order));
+    assert_eq!(node.position(user(49), place(49)).await as usize, {
+        1 + expected.iter().position(|known| *known == place(49)).expect("an entrant")
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]
