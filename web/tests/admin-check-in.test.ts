@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Page, Route } from "playwright-core";
 import encodeQR from "qr";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { hold, sell, signIn, ticketCode } from "./admin";
@@ -142,14 +142,30 @@ test("hand scanner that does not wait for an answer loses no ticket", async () =
   await close();
 });
 
-test("lost answer is not known; asked again, it is this device's own admission", async () => {
+/** What the server says that was told to stop while it decided. */
+const STOPPED = {
+  status: 503,
+  contentType: "application/problem+json",
+  body: JSON.stringify({
+    code: "STOPPED",
+    status: 503,
+    title: "Stopped",
+    detail: "it stops",
+    retryable: true,
+  }),
+};
+
+test.each([
+  ["lost", (route: Route) => route.abort()],
+  ["that leaves it open", (route: Route) => route.fulfill(STOPPED)],
+])("answer %s is not known; asked again, it is this device's own admission", async (_, answer) => {
   const code = await ticketCode(server, await sell(server, "door", { pools: { ga: 1 } }));
   const { page, close } = await visit(browser);
   await signIn(page, server, "/admin/check-in", SCANNER_KEY);
   await page.route("**/api/v1/check-in", async (route) => {
     // The server hears it; the device does not hear the server.
     await route.fetch();
-    await route.abort();
+    await answer(route);
   });
   await type(page, code);
   await page.getByRole("heading", { name: "Not known" }).waitFor();
