@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::gate::{Counted, Gate, Terms};
 use super::handover::{Handover, Streaming};
+use super::leftover::watch_body;
 use super::repeats::Repeats;
 use super::socket::Socket;
 use super::tls::TlsDoors;
@@ -220,7 +221,10 @@ async fn answer<W: Wire>(
                 }
                 Poll::Ready(None)
             }
-            Poll::Pending => handover.take().map_or(Poll::Pending, |open| Poll::Ready(Some(open))),
+            Poll::Pending => {
+                handover.throw_away(context);
+                handover.take().map_or(Poll::Pending, |open| Poll::Ready(Some(open)))
+            }
         }
     });
     if let Some(open) = open.await
@@ -264,6 +268,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         let asks = ![Method::GET, Method::HEAD].contains(request.method());
         let uri = request.uri().clone();
         let sent_away = self.send_away(request.method(), uri.path());
+        let request = watch_body(request, &self.connection.handover);
         // Calling takes `&mut`, and a router is a shared pointer.
         let routed = || Answering::Routed { answer: self.router.clone().call(request) };
         let answer = sent_away.unwrap_or_else(routed);
@@ -335,12 +340,19 @@ mod tests {
     async fn status(stream: &mut TcpStream, path: &str) -> u16 {
         let request = format!("POST {path} HTTP/1.1\r\nhost: onrush\r\ncontent-length: 0\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
+        read_status(stream).await.unwrap()
+    }
+
+    /// The status of an answer without a body.
+    async fn read_status(stream: &mut TcpStream) -> io::Result<u16> {
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n\r\n") {
-            assert_ne!(stream.read_buf(&mut answer).await.unwrap(), 0, "the connection ended");
+            if stream.read_buf(&mut answer).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
         }
         let answer = String::from_utf8(answer).unwrap();
-        answer.split(' ').nth(1).unwrap().parse().unwrap()
+        Ok(answer.split(' ').nth(1).unwrap().parse().unwrap())
     }
 
     #[tokio::test]
@@ -362,6 +374,33 @@ mod tests {
         let least = Duration::from_millis(COME_BACK_MS.start);
         assert!(asked.elapsed() >= least, "the second refusal came at once");
         drop((stream, stop));
+        server.await.unwrap();
+    }
+
+    /// What a client is answered who sends so long a body before it looks at the answer.
+    async fn refused(address: SocketAddr, bytes: usize) -> io::Result<u16> {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!("PUT / HTTP/1.1\r\nhost: onrush\r\ncontent-length: {bytes}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(&vec![b' '; bytes]).await?;
+        let told = read_status(&mut stream).await?;
+        assert_eq!(status(&mut stream, "/").await, 404, "the connection is good for more");
+        Ok(told)
+    }
+
+    #[tokio::test]
+    async fn a_body_that_nobody_reads_does_not_cost_its_sender_the_answer() {
+        let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stopped = async { drop(stopped.await) };
+        let server = tokio::spawn(serve_router(listener, Router::new(), stopped));
+        for bytes in [64 << 10, 33 << 20] {
+            assert_eq!(refused(address, bytes).await.unwrap(), 404, "{bytes}");
+        }
+        // Whoever would send much more is cut off.
+        refused(address, 65 << 20).await.unwrap_err();
+        drop(stop);
         server.await.unwrap();
     }
 

@@ -94,6 +94,12 @@ impl BodyTerms {
         self.stopped.get_or_init(Instant::now);
     }
 
+    /// Until when a body may take that was first waited for at `since`, and of which so much has come.
+    pub(super) fn until(&self, since: Instant, bytes: usize) -> Instant {
+        let until = since + self.allowed(bytes);
+        self.stopped.get().map_or(until, |stopped| until.min(*stopped + LAST_WAIT))
+    }
+
     /// How long a body of which so much has come may have taken.
     fn allowed(&self, bytes: usize) -> Duration {
         let ms = bytes as u64 * 1_000 / u64::from(self.bytes_per_s);
@@ -120,8 +126,7 @@ impl<'a> Counted<'a> {
 
     /// Until when a body may take that was first waited for at `since`, and of which so much has come.
     pub fn until(&self, since: Instant, bytes: usize) -> Instant {
-        let until = since + self.terms.allowed(bytes);
-        self.terms.stopped.get().map_or(until, |stopped| until.min(*stopped + LAST_WAIT))
+        self.terms.until(since, bytes)
     }
 
     /// Counts a body that is as long as this by now.

@@ -6,16 +6,18 @@
 
 use super::bodies::BodyTerms;
 use super::chatter::Chatter;
+use super::leftover::Leftover;
 use super::stall::Stall;
 use super::wire::Wire;
 use axum::body::Body;
 use bytes::{Buf, Bytes};
 use futures_util::Stream;
+use futures_util::task::AtomicWaker;
 use http_body::Frame;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use tokio::io::ReadBuf;
@@ -31,6 +33,10 @@ pub struct Handover {
     stage: AtomicU8,
     direction: AtomicU8,
     open: Mutex<Option<Chunks>>,
+    /// Whether a body is long enough for something to be left of it.
+    watches: AtomicBool,
+    leftover: Mutex<Option<Leftover>>,
+    connection: AtomicWaker,
 }
 
 /// Requests come, and answers go.
@@ -52,7 +58,15 @@ impl Handover {
     #[must_use]
     pub fn new(bodies: Arc<BodyTerms>) -> Self {
         let (stage, direction) = (AtomicU8::new(HEAD_MISSING), AtomicU8::new(BOTH_WAYS));
-        Self { bodies, stage, direction, open: Mutex::default() }
+        Self {
+            bodies,
+            stage,
+            direction,
+            open: Mutex::default(),
+            watches: AtomicBool::new(false),
+            leftover: Mutex::default(),
+            connection: AtomicWaker::new(),
+        }
     }
 
     /// Has the connection listen no more than a stream has to.
@@ -73,6 +87,31 @@ impl Handover {
     /// Whether that was noted.
     pub fn was_talked_to(&self) -> bool {
         self.direction.load(Ordering::Relaxed) == TALKED
+    }
+
+    /// Expects something to be left of a body.
+    pub(super) fn watch(&self) {
+        self.watches.store(true, Ordering::Release);
+    }
+
+    /// Leaves for the connection what nobody reads of the body, if there is any.
+    pub(super) fn leave(&self, leftover: Option<Leftover>) {
+        self.watches.store(leftover.is_some(), Ordering::Release);
+        *self.leftover.lock().unwrap_or_else(PoisonError::into_inner) = leftover;
+        self.connection.wake();
+    }
+
+    /// Throws away what has come of it; to be called whenever the connection is looked after.
+    pub(super) fn throw_away(&self, context: &mut Context<'_>) {
+        if !self.watches.load(Ordering::Acquire) {
+            return;
+        }
+        self.connection.register(context.waker());
+        let mut leftover = self.leftover.lock().unwrap_or_else(PoisonError::into_inner);
+        if leftover.as_mut().is_some_and(|left| left.poll(&self.bodies, context).is_ready()) {
+            *leftover = None;
+            self.watches.store(false, Ordering::Release);
+        }
     }
 
     /// Leaves a stream for the connection, and gives the body that goes with the answer's head.

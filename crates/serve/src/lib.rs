@@ -9,6 +9,7 @@ mod files;
 mod gate;
 mod groups;
 pub mod handover;
+mod leftover;
 pub mod pressure;
 mod repeats;
 mod socket;
