@@ -6,6 +6,7 @@ use crate::hold::HoldState;
 use crate::ids::{ChannelId, PayerId, PoolId, UserId};
 use crate::payers::PayerBy;
 use crate::seats::SeatState;
+use crate::stock::Totals;
 use crate::view::ClaimState;
 use std::collections::BTreeMap;
 
@@ -94,9 +95,9 @@ impl Event {
             );
         }
         broken.extend(told.keys().map(|pool| format!("pool {pool}: sold, but it does not exist")));
-        let free: u64 = self.stock.iter().map(|pool| u64::from(pool.free())).sum();
-        if self.stock.free() != free {
-            broken.push(format!("pools: {free} units are on sale, not {}", self.stock.free()));
+        let (kept, found) = (self.stock.totals(), Totals::of(self.stock.iter()));
+        if kept != found {
+            broken.push(format!("pools: together they have {found:?}, not {kept:?}"));
         }
     }
 

@@ -146,13 +146,55 @@ impl Pool {
     }
 }
 
+/// How units of all pools divide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) free: u64,
+    held: u64,
+    sold: u64,
+    blocked: u64,
+}
+
+impl Totals {
+    /// Those of these pools.
+    pub(crate) fn of<'a>(pools: impl IntoIterator<Item = &'a Pool>) -> Self {
+        let mut all = Self::default();
+        pools.into_iter().for_each(|pool| all.add(pool.units()));
+        all
+    }
+
+    fn add(&mut self, units: Units) {
+        self.free += u64::from(units.free);
+        self.held += u64::from(units.held);
+        self.sold += u64::from(units.sold);
+        self.blocked += u64::from(units.blocked);
+    }
+
+    fn take(&mut self, units: Units) {
+        self.free -= u64::from(units.free);
+        self.held -= u64::from(units.held);
+        self.sold -= u64::from(units.sold);
+        self.blocked -= u64::from(units.blocked);
+    }
+
+    /// The same as they are told: no count is above what a number of 32 bits can say.
+    pub(crate) fn units(self) -> Units {
+        let told = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        Units {
+            free: told(self.free),
+            held: told(self.held),
+            sold: told(self.sold),
+            blocked: told(self.blocked),
+        }
+    }
+}
+
 /// All pools of one event.
 #[derive(Debug, Default)]
 pub(crate) struct Stock {
     pools: Vec<Pool>,
     by_id: HashMap<PoolId, usize, foldhash::fast::FixedState>,
-    /// Units on sale, in all pools.
-    free: u64,
+    totals: Totals,
     /// Units that are free in a channel, in all pools.
     allotted: BTreeMap<ChannelId, u64>,
 }
@@ -166,15 +208,20 @@ impl Stock {
     pub(crate) fn change<T>(&mut self, pool: &PoolId, change: impl FnOnce(&mut Pool) -> T) -> T {
         let position = self.by_id.get(pool).expect("changes name only pools that exist");
         let pool = &mut self.pools[*position];
-        self.free -= u64::from(pool.free());
+        self.totals.take(pool.units());
         let done = change(pool);
-        self.free += u64::from(pool.free());
+        self.totals.add(pool.units());
         done
     }
 
     /// Units on sale, in all pools.
     pub(crate) fn free(&self) -> u64 {
-        self.free
+        self.totals.free
+    }
+
+    /// How units of all pools divide.
+    pub(crate) fn totals(&self) -> Totals {
+        self.totals
     }
 
     /// Units that are free in a channel, in all pools.
@@ -203,7 +250,7 @@ impl Stock {
     pub(crate) fn add(&mut self, spec: PoolSpec) {
         let known = self.by_id.insert(spec.pool.clone(), self.pools.len());
         assert!(known.is_none(), "a pool is added once");
-        self.free += u64::from(spec.capacity);
+        self.totals.free += u64::from(spec.capacity);
         self.pools.push(Pool {
             spec,
             held: 0,

@@ -77,10 +77,8 @@ impl Event {
 
     fn view_event(&self, at: Time) -> Result<EventView, Refusal> {
         let settings = self.settings.clone().ok_or(Refusal::EventNotFound)?;
-        let pools = self.stock.iter().map(|pool| pool.units());
-        let seats = self.seats.categories().map(|category| category.units);
-        let mut units = Units::default();
-        for part in pools.chain(seats) {
+        let mut units = self.stock.totals().units();
+        for part in self.seats.categories().map(|category| category.units) {
             units.free = units.free.saturating_add(part.free);
             units.held = units.held.saturating_add(part.held);
             units.sold = units.sold.saturating_add(part.sold);
