@@ -426,7 +426,7 @@ mod tests {
             (Failure::Busy { retry_after_ms: 1 }, Wait::For(TRY_AGAIN)),
             (Failure::Refused(Refusal::EventNotFound), Wait::Nothing),
         ] {
-            let told = move |_: &EventId| Some(Err(failure.clone()));
+            let told = move |_: &EventId, _: &_| Some(Err(failure.clone()));
             let engine = Arc::new(EngineStub { events: vec![event.clone()], told });
             let keys = KeyDir::open(dir.path()).unwrap();
             let draws = Draws::open(dir.path(), engine, keys, None).unwrap();

@@ -2,27 +2,31 @@
 
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
-use onrush_store::{Answer, Engine, Failure, Feed, Figures, Pending, Seq};
-use std::future::{pending, ready};
+use onrush_store::{Answer, Engine, Failure, Feed, FeedPage, Figures, Pending, Seq};
+use std::future::{Future, pending, ready};
+use std::pin::Pin;
 use std::time::Duration;
 
 /// What it answers; `None` is no answer at all.
 type Told = Option<Result<View, Failure>>;
 
+/// The next page of a feed.
+type NextPage<'a> = Pin<Box<dyn Future<Output = Result<Option<FeedPage>, String>> + Send + 'a>>;
+
 /// An engine with these events, which is asked and never changed.
 pub(crate) struct EngineStub<F> {
     pub(crate) events: Vec<EventId>,
-    /// What is told of an event.
+    /// What is told of an event when this is asked.
     pub(crate) told: F,
 }
 
-impl<F: Fn(&EventId) -> Told + Send + Sync + 'static> Engine for EngineStub<F> {
+impl<F: Fn(&EventId, &Query) -> Told + Send + Sync + 'static> Engine for EngineStub<F> {
     fn execute(&self, _: EventId, _: Command) -> Pending<Reply> {
         unreachable!("nothing is changed here")
     }
 
-    fn query(&self, event: EventId, _: Query) -> Pending<View> {
-        match (self.told)(&event) {
+    fn query(&self, event: EventId, query: Query) -> Pending<View> {
+        match (self.told)(&event, &query) {
             Some(told) => answered(told),
             None => Box::pin(pending()),
         }
@@ -33,7 +37,7 @@ impl<F: Fn(&EventId) -> Told + Send + Sync + 'static> Engine for EngineStub<F> {
     }
 
     fn subscribe(&self, _: Seq) -> Box<dyn Feed> {
-        unreachable!("nothing is followed here")
+        Box::new(Silent)
     }
 
     fn committed(&self) -> Seq {
@@ -46,6 +50,15 @@ impl<F: Fn(&EventId) -> Told + Send + Sync + 'static> Engine for EngineStub<F> {
 
     fn figures(&self) -> Figures {
         Figures::default()
+    }
+}
+
+/// A feed in which nothing happens.
+struct Silent;
+
+impl Feed for Silent {
+    fn next(&mut self) -> NextPage<'_> {
+        Box::pin(pending())
     }
 }
 

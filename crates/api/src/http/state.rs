@@ -6,6 +6,7 @@ use crate::history::Histories;
 use crate::http::limits::Limits;
 use crate::http::problem::{Code, Problem};
 use crate::http::sessions::streams::SessionStreams;
+use crate::live::looks::Looks;
 use crate::live::samples::Samples;
 use crate::live::seats::Boards;
 use crate::live::{Hub, StreamLimits};
@@ -59,6 +60,8 @@ pub struct Sale {
     pub names: Names,
     /// What is kept of codes of channels.
     pub codes: ChannelCodes,
+    /// Looks that a crowd takes at once.
+    pub looks: Looks,
     /// Draws: their seeds and lists.
     pub draws: Arc<Draws>,
     /// Turns of those who read settings, change them and write them back.
@@ -295,7 +298,8 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
     let run_id = u64::from_le_bytes(onrush_base::auth::random()) >> 1;
     let once = Once { ledger: ledger.clone(), clock: clock.clone(), run_id, space };
     let turns = Turns::new(cluster.clone());
-    let sale = Sale { engine, clock, names, codes, draws: Arc::new(draws), turns, metrics };
+    let (draws, looks) = (Arc::new(draws), Looks::new(engine.clone()));
+    let sale = Sale { engine, clock, names, codes, looks, draws, turns, metrics };
     let groups = Groups {
         sale: sale.into(),
         once: once.into(),

@@ -8,6 +8,8 @@
 pub mod conn;
 pub mod error;
 pub mod house;
+mod latest;
+pub mod looks;
 pub mod message;
 pub mod pace;
 pub mod place;
@@ -17,6 +19,7 @@ pub mod sample;
 pub mod samples;
 pub mod seats;
 mod shares;
+mod slots;
 pub mod snapshot;
 mod tick;
 
@@ -99,6 +102,8 @@ struct Channel {
     /// Whether something happened since admission was looked at.
     admission_may_differ: bool,
     admission_told: AdmissionState,
+    /// Whether its streams are told something just now.
+    telling: bool,
     seats_changed: bool,
     seats_told: Option<Arc<Snapshot>>,
 }

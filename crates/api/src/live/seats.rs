@@ -1,11 +1,10 @@
 //! Seat maps ready to be sent: what never changes about a seat is written once, the statuses are
-//! read again only when asked.
-//!
-//! However many ask at once, one reading at a time runs, and one reading answers all who asked
-//! before it began: nobody sees a status older than their question.
+//! read again only when asked, once for all who ask at the same time.
 
 use super::error::LiveError;
 use super::house::Versions;
+use super::latest::Latest;
+use super::slots::{Kept, Slots};
 use super::snapshot::{Board, Snapshot, letter};
 use crate::broken::Broken;
 use crate::plans::PlanDir;
@@ -16,59 +15,26 @@ use onrush_core::question::{AvailabilityNow, EventNow, SeatsNow};
 use onrush_core::view::SeatView;
 use onrush_store::{Answer, Ask, Engine, Failure};
 use serde_json::json;
-use std::collections::HashMap;
 use std::io::Write;
-use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-use tokio::time::Instant;
-
-/// The shortest time between two readings of one event's seats: a large house takes the engine a millisecond.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
+use std::sync::Arc;
 
 /// The seat maps of all events.
 pub struct Boards {
     engine: Arc<dyn Engine>,
     plans: PlanDir,
-    slots: Mutex<HashMap<EventId, Arc<Slot>>>,
+    slots: Slots<Slot>,
 }
 
 /// One event's seats as they were last read.
 #[derive(Default)]
 struct Slot {
-    current: tokio::sync::Mutex<Option<Arc<Snapshot>>>,
+    current: Latest<Snapshot, LiveError>,
     versions: Versions,
 }
 
-/// A slot as long as somebody asks. One whose seats nobody could read goes with the last who asked,
-/// also if they hung up: made-up event ids must not fill the memory.
-struct SlotInUse<'a> {
-    boards: &'a Boards,
-    event: &'a EventId,
-    /// There until it is dropped.
-    slot: Option<Arc<Slot>>,
-}
-
-impl Deref for SlotInUse<'_> {
-    type Target = Slot;
-
-    fn deref(&self) -> &Slot {
-        self.slot.as_ref().expect("it is there until it is dropped")
-    }
-}
-
-impl Drop for SlotInUse<'_> {
-    fn drop(&mut self) {
-        // Whoever else asks has a clone: each is taken and given back under this lock.
-        let mut slots = self.boards.slots();
-        drop(self.slot.take());
-        let is_unused = |slot: &Arc<Slot>| {
-            Arc::strong_count(slot) == 1
-                && slot.current.try_lock().is_ok_and(|current| current.is_none())
-        };
-        if slots.get(self.event).is_some_and(is_unused) {
-            slots.remove(self.event);
-        }
+impl Kept for Slot {
+    fn is_empty(&self) -> bool {
+        self.current.is_empty()
     }
 }
 
@@ -76,7 +42,7 @@ impl Boards {
     /// Seat maps of this engine's events.
     #[must_use]
     pub fn new(engine: Arc<dyn Engine>, plans: PlanDir) -> Self {
-        Self { engine, plans, slots: Mutex::default() }
+        Self { engine, plans, slots: Slots::default() }
     }
 
     /// The seats as they are now.
@@ -84,22 +50,10 @@ impl Boards {
     /// # Errors
     /// The engine does not answer, or the drawing cannot be read.
     pub async fn now(&self, event: &EventId) -> Result<Arc<Snapshot>, LiveError> {
-        let asked = Instant::now();
-        let slot = self.slot(event);
-        let mut current = slot.current.lock().await;
-        if let Some(snapshot) = &*current {
-            // Another's reading began after this question, or nothing at all happened since the last one.
-            if snapshot.asked >= asked || snapshot.committed == self.engine.committed() {
-                return Ok(snapshot.clone());
-            }
-            let pause = SHORTEST_PAUSE.saturating_sub(snapshot.asked.elapsed());
-            if !pause.is_zero() {
-                tokio::time::sleep(pause).await;
-            }
-        }
-        let snapshot = Arc::new(self.read(event, current.as_deref()).await?);
-        *current = Some(snapshot.clone());
-        Ok(snapshot)
+        // Good as long as nothing at all has happened since.
+        let is_good = |last: &Snapshot| last.committed == self.engine.committed();
+        let slot = self.slots.of(event);
+        slot.current.get(is_good, |last| self.read(event, last)).await
     }
 
     /// The categories of an event's seats, in their order. They never change, so that the last
@@ -115,7 +69,7 @@ impl Boards {
         if seats.is_empty() {
             return Ok(Vec::new());
         }
-        let last = self.slot(event).current.lock().await.clone();
+        let last = self.slots.of(event).current.last().await;
         if let Some(Ok(known)) = last.map(|last| last.board.categories_of(seats)) {
             return Ok(known);
         }
@@ -130,7 +84,7 @@ impl Boards {
     /// # Errors
     /// As [`Self::now`].
     pub async fn packed_map(&self, event: &EventId) -> Result<Option<(Bytes, String)>, LiveError> {
-        self.slot(event).versions.now(self.now(event)).await
+        self.slots.of(event).versions.now(self.now(event)).await
     }
 
     /// The map as the organiser sees it, with bookings and reasons.
@@ -158,13 +112,16 @@ impl Boards {
         Ok(out.into())
     }
 
-    async fn read(&self, event: &EventId, last: Option<&Snapshot>) -> Result<Snapshot, LiveError> {
-        let asked = Instant::now();
+    async fn read(
+        &self,
+        event: &EventId,
+        last: Option<Arc<Snapshot>>,
+    ) -> Result<Snapshot, LiveError> {
         let committed = self.engine.committed();
         let Answer { at, value: views, .. } = self.engine.ask(event.clone(), SeatsNow).await?;
-        let board = self.board(event, &views, last).await?;
+        let board = self.board(event, &views, last.as_deref()).await?;
         let letters = views.iter().map(|view| letter(view.status)).collect();
-        Ok(Snapshot::new(event.clone(), (at, asked, committed), board, letters))
+        Ok(Snapshot::new(event.clone(), (at, committed), board, letters))
     }
 
     /// The last board if it is still about the same seats, else a new one.
@@ -190,16 +147,7 @@ impl Boards {
 
     /// Forgets an event that was archived.
     pub fn forget(&self, event: &EventId) {
-        self.slots().remove(event);
-    }
-
-    fn slot<'a>(&'a self, event: &'a EventId) -> SlotInUse<'a> {
-        let slot = self.slots().entry(event.clone()).or_default().clone();
-        SlotInUse { boards: self, event, slot: Some(slot) }
-    }
-
-    fn slots(&self) -> std::sync::MutexGuard<'_, HashMap<EventId, Arc<Slot>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.forget(event);
     }
 }
 
@@ -216,7 +164,7 @@ mod tests {
         for answers in [true, false] {
             let plans = PlanDir::open(dir.path(), None).unwrap();
             let nowhere = Err(Failure::Refused(Refusal::EventNotFound));
-            let told = move |_: &EventId| answers.then(|| nowhere.clone());
+            let told = move |_: &EventId, _: &_| answers.then(|| nowhere.clone());
             let engine = EngineStub { events: vec![], told };
             let boards = Boards::new(Arc::new(engine), plans);
             for number in 0..3 {
@@ -241,7 +189,7 @@ mod tests {
                 };
                 assert_eq!(is_answered, answers);
             }
-            assert!(boards.slots().is_empty(), "{} are left", boards.slots().len());
+            assert!(boards.slots.len() == 0, "{} are left", boards.slots.len());
         }
     }
 }

@@ -17,13 +17,11 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
-use tokio::time::Instant;
 
 /// One event's seats at one time.
 pub struct Snapshot {
     event: EventId,
     at: Time,
-    pub(super) asked: Instant,
     pub(super) committed: Seq,
     pub(super) board: Arc<Board>,
     /// One letter a seat.
@@ -206,12 +204,12 @@ impl Board {
 impl Snapshot {
     pub(super) fn new(
         event: EventId,
-        (at, asked, committed): (Time, Instant, Seq),
+        (at, committed): (Time, Seq),
         board: Arc<Board>,
         letters: Box<[u8]>,
     ) -> Self {
         let (statuses, packed_statuses, tag) = Default::default();
-        Self { event, at, asked, committed, board, letters, statuses, packed_statuses, tag }
+        Self { event, at, committed, board, letters, statuses, packed_statuses, tag }
     }
 
     /// How many seats there are.
@@ -359,7 +357,7 @@ pub(super) fn snapshots<'a>(
     let board = Arc::new(board);
     let event: EventId = "e".parse().unwrap();
     let snapshot = |(at, letters): (i64, &str)| {
-        let read = (Time(at), Instant::now(), Seq::default());
+        let read = (Time(at), Seq::default());
         Arc::new(Snapshot::new(event.clone(), read, board.clone(), letters.as_bytes().into()))
     };
     (0..).zip(letters).map(snapshot).collect()

@@ -4,101 +4,137 @@ use super::conn::{Conn, Doing};
 use super::error::LiveError;
 use super::message::{Content, Message};
 use super::{EXPIRING_MS, FAR_TICKS, Hub, KEEP_ALIVE_TICKS, Streams, TICKS_PER_S, doing};
+use futures_util::future::join_all;
+use indexmap::IndexMap;
 use onrush_core::ids::EventId;
 use onrush_core::question::{BookingOf, EventNow, PlaceOf};
 use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::{Command, Refusal, Time};
-use onrush_store::{Ask, Failure};
+use onrush_store::{Answer, Ask, Failure};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 
-/// What is to be done at one tick.
+/// Positions of an event that are asked for at once.
+const AT_ONCE: usize = 256;
+
+/// What an event's streams are to be told at one tick.
 #[derive(Default)]
-struct Due {
+pub(super) struct Due {
     positions: Vec<Arc<Conn>>,
-    expiring: Vec<EventId>,
-    seats: Vec<EventId>,
-    admissions: Vec<EventId>,
+    expiring: bool,
+    seats: bool,
+    admission: bool,
+}
+
+/// An event whose streams are told something, until it is dropped.
+struct Telling<'a> {
+    hub: &'a Hub,
+    event: &'a EventId,
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        if let Some(channel) = self.hub.streams().events.get_mut(self.event) {
+            channel.telling = false;
+        }
+    }
 }
 
 impl Hub {
-    /// Ticks as long as streams are open.
+    /// Ticks as long as streams are open. Each event is told by a task of its own: where an event's
+    /// part of the engine does not answer, its streams wait, and no others.
     pub(super) async fn tick(self: Arc<Self>) {
         let mut interval = tokio::time::interval(Duration::from_secs(1) / TICKS_PER_S);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             interval.tick().await;
-            let due = {
-                let mut streams = self.streams();
-                if streams.events.is_empty() {
-                    streams.ticking = false;
-                    return;
-                }
-                streams.due()
-            };
-            self.tell_positions(due.positions).await;
-            for event in due.expiring {
-                if let Err(error) = self.tell_expiring(&event).await {
-                    tracing::debug!(%error, %event, "holds that run out were not told");
-                }
+            let mut streams = self.streams();
+            if streams.events.is_empty() {
+                streams.ticking = false;
+                return;
             }
-            for event in due.admissions {
-                if let Err(error) = self.tell_admission(&event).await {
-                    tracing::debug!(%error, %event, "whether anybody is let in was not told");
-                }
-            }
-            for event in due.seats {
-                if let Err(error) = self.tell_seats(&event).await {
-                    tracing::debug!(%error, %event, "changed seats are told later");
-                    if let Some(channel) = self.streams().events.get_mut(&event) {
-                        channel.seats_changed = true;
-                    }
-                }
+            while streams.tasks.try_join_next().is_some() {}
+            for (event, due) in streams.due() {
+                streams.tasks.spawn(self.clone().tell(event, due));
             }
         }
     }
 
-    async fn tell_positions(&self, conns: Vec<Arc<Conn>>) {
-        // All are asked before any answer is awaited, so that they are decided and committed together.
-        let ask = |conn: Arc<Conn>| {
-            let place = PlaceOf { user: conn.user.clone(), place: conn.place };
-            let answer = self.engine.ask_since(conn.event.clone(), place, conn.as_of());
-            (conn, answer)
-        };
-        let asked: Vec<_> = conns.into_iter().map(ask).collect();
-        for (conn, answer) in asked {
-            let answer = answer.await;
-            // What the feed told meanwhile is newer than this answer, and has the visitor looked at again.
-            if conn.seen_moves.load(Ordering::Relaxed) == u64::MAX {
-                continue;
+    async fn tell(self: Arc<Self>, event: EventId, due: Due) {
+        let _telling = Telling { hub: &self, event: &event };
+        self.tell_positions(&due.positions).await;
+        if due.expiring
+            && let Err(error) = self.tell_expiring(&event).await
+        {
+            tracing::debug!(%error, %event, "holds that run out were not told");
+        }
+        if due.admission
+            && let Err(error) = self.tell_admission(&event).await
+        {
+            tracing::debug!(%error, %event, "whether anybody is let in was not told");
+        }
+        if due.seats
+            && let Err(error) = self.tell_seats(&event).await
+        {
+            tracing::debug!(%error, %event, "changed seats are told later");
+            if let Some(channel) = self.streams().events.get_mut(&event) {
+                channel.seats_changed = true;
             }
-            let place = match answer {
-                Ok(answer) => {
-                    self.give_sign_of_life(&conn, &answer.value);
-                    conn.set_as_of(answer.as_of);
-                    if answer.as_of.is_some() && !self.knows_moves(&conn.event, answer.at) {
-                        // A node's copy may be behind what the feed told: it is looked at again.
-                        conn.seen_moves.store(u64::MAX, Ordering::Relaxed);
-                    }
-                    Some(answer.value)
-                }
-                Err(Failure::Refused(Refusal::PlaceNotFound)) => None,
-                // Asked again at its next turn.
-                Err(_) => {
-                    conn.seen_moves.store(u64::MAX, Ordering::Relaxed);
-                    continue;
-                }
+        }
+    }
+
+    async fn tell_positions(&self, conns: &[Arc<Conn>]) {
+        let mut parts = conns.chunks(AT_ONCE);
+        while let Some(part) = parts.next() {
+            // All are asked before any answer is awaited, so that they are decided and committed together.
+            let ask = |conn: &Arc<Conn>| {
+                let place = PlaceOf { user: conn.user.clone(), place: conn.place };
+                self.engine.ask_since(conn.event.clone(), place, conn.as_of())
             };
-            // An admission that the feed told meanwhile is newer than this answer.
-            if conn.doing() == Doing::Shopping {
-                continue;
+            let answers = join_all(part.iter().map(ask).collect::<Vec<_>>()).await;
+            let is_away = answers.contains(&Err(Failure::Unreachable));
+            for (conn, answer) in part.iter().zip(answers) {
+                self.tell_position(conn, answer);
             }
-            conn.set_doing(doing(place.as_ref()));
-            if place.is_some() {
-                conn.send(Message::new(&self.content_of(&conn, place)));
+            if is_away {
+                // The others are asked for at their next turn.
+                let others = parts.by_ref().flatten();
+                others.for_each(|conn| conn.seen_moves.store(u64::MAX, Ordering::Relaxed));
             }
+        }
+    }
+
+    fn tell_position(&self, conn: &Conn, answer: Result<Answer<PlaceView>, Failure>) {
+        // What the feed told meanwhile is newer than this answer, and has the visitor looked at again.
+        if conn.seen_moves.load(Ordering::Relaxed) == u64::MAX {
+            return;
+        }
+        let place = match answer {
+            Ok(answer) => {
+                self.give_sign_of_life(conn, &answer.value);
+                conn.set_as_of(answer.as_of);
+                if answer.as_of.is_some() && !self.knows_moves(&conn.event, answer.at) {
+                    // A node's copy may be behind what the feed told: it is looked at again.
+                    conn.seen_moves.store(u64::MAX, Ordering::Relaxed);
+                }
+                Some(answer.value)
+            }
+            Err(Failure::Refused(Refusal::PlaceNotFound)) => None,
+            // Asked again at its next turn.
+            Err(_) => {
+                conn.seen_moves.store(u64::MAX, Ordering::Relaxed);
+                return;
+            }
+        };
+        // An admission that the feed told meanwhile is newer than this answer.
+        if conn.doing() == Doing::Shopping {
+            return;
+        }
+        conn.set_doing(doing(place.as_ref()));
+        if place.is_some() {
+            conn.send(Message::new(&self.content_of(conn, place)));
         }
     }
 
@@ -186,29 +222,34 @@ impl Hub {
 }
 
 impl Streams {
-    fn due(&mut self) -> Due {
+    /// What is due now, by event. Whoever is told something just now is looked at again at their
+    /// next turn.
+    fn due(&mut self) -> IndexMap<EventId, Due> {
         self.tick = self.tick.wrapping_add(1);
         let tick = self.tick;
         let slot = (tick % FAR_TICKS) as usize;
-        let mut due = Due::default();
+        let mut due = IndexMap::<EventId, Due>::new();
         for weak in std::mem::take(&mut self.ring[slot]) {
             let Some(conn) = weak.upgrade() else { continue };
-            let moves = self.events.get(&conn.event).map_or(0, |channel| channel.moves);
+            let channel = self.events.get(&conn.event);
+            let (moves, telling) =
+                channel.map_or((0, false), |channel| (channel.moves, channel.telling));
             let next = match conn.doing() {
                 Doing::WaitingNear => (slot + TICKS_PER_S as usize) % FAR_TICKS as usize,
                 Doing::WaitingFar | Doing::Shopping | Doing::Nothing => slot,
             };
             let waits = matches!(conn.doing(), Doing::WaitingNear | Doing::WaitingFar);
             let silent_ticks = tick.wrapping_sub(conn.last_sent_tick.load(Ordering::Relaxed));
-            if waits && conn.seen_moves.swap(moves, Ordering::Relaxed) != moves {
+            let asks = waits && !telling;
+            if asks && conn.seen_moves.swap(moves, Ordering::Relaxed) != moves {
                 conn.last_sent_tick.store(tick, Ordering::Relaxed);
-                due.positions.push(conn);
+                due.entry(conn.event.clone()).or_default().positions.push(conn);
             } else if silent_ticks >= KEEP_ALIVE_TICKS {
                 conn.last_sent_tick.store(tick, Ordering::Relaxed);
-                if waits {
+                if asks {
                     // Also in a line that stands still: the look tells whether the place needs a
                     // sign of life.
-                    due.positions.push(conn);
+                    due.entry(conn.event.clone()).or_default().positions.push(conn);
                 } else {
                     conn.send(Message::keep_alive());
                 }
@@ -216,18 +257,22 @@ impl Streams {
             self.ring[next].push(weak);
         }
         if tick.is_multiple_of(TICKS_PER_S) {
-            for (event, channel) in &mut self.events {
-                if !channel.expiring.is_empty() {
-                    due.expiring.push(event.clone());
-                }
-                if std::mem::take(&mut channel.admission_may_differ) && !channel.roomless {
-                    due.admissions.push(event.clone());
-                }
+            let quiet = self.events.iter_mut().filter(|(_, channel)| !channel.telling);
+            for (event, channel) in quiet {
+                let expiring = !channel.expiring.is_empty();
+                let admission =
+                    std::mem::take(&mut channel.admission_may_differ) && !channel.roomless;
                 let someone_may_hold = channel.roomless || channel.has_shoppers();
-                if channel.seats_changed && someone_may_hold {
-                    channel.seats_changed = false;
-                    due.seats.push(event.clone());
+                let seats = someone_may_hold && std::mem::take(&mut channel.seats_changed);
+                if expiring || admission || seats {
+                    let due = due.entry(event.clone()).or_default();
+                    *due = Due { expiring, admission, seats, ..std::mem::take(due) };
                 }
+            }
+        }
+        for event in due.keys() {
+            if let Some(channel) = self.events.get_mut(event) {
+                channel.telling = true;
             }
         }
         due
@@ -238,5 +283,77 @@ impl super::Channel {
     fn has_shoppers(&self) -> bool {
         let mut conns = self.users.values().flat_map(|watcher| &watcher.conns);
         conns.any(|conn| conn.doing() == Doing::Shopping)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine_stub::EngineStub;
+    use crate::live::message::Kind;
+    use crate::live::samples;
+    use crate::live::seats::Boards;
+    use crate::live::{Open, StreamLimits};
+    use crate::plans::PlanDir;
+    use onrush_base::auth::keys::KeyDir;
+    use onrush_base::auth::pass::PassSigner;
+    use onrush_core::ids::{PlaceId, UserId};
+    use onrush_core::question::Query;
+    use onrush_core::settings::RoomSettings;
+    use onrush_core::{Time, View};
+    use std::sync::atomic::AtomicBool;
+    use tokio::time::timeout;
+
+    /// What the engine says, in which `silent` tells nothing once it is said to.
+    fn told(event: &EventId, query: &Query, is_silent: &AtomicBool) -> Option<View> {
+        if event.as_str() == "silent" && is_silent.load(Ordering::Relaxed) {
+            return None;
+        }
+        let position = Some(7);
+        let state =
+            PlaceState::Queued { position, total: 9, lapses_at: Some(Time(2)), see_due: false };
+        Some(match query {
+            Query::Event(_) => {
+                let mut view = samples::tests::view(event.as_str());
+                view.settings.room = Some(RoomSettings::default());
+                View::Event(Box::new(view))
+            }
+            _ => View::Place(PlaceView { place: PlaceId::from_u128(1), number: 1, state }),
+        })
+    }
+
+    /// Moves an event's line, and waits for a stream to tell its position.
+    async fn is_told(hub: &Hub, open: &Open) -> bool {
+        let event = &open.conn.event;
+        hub.streams().events.get_mut(event).unwrap().moves += 1;
+        let told = async { while open.next().await.unwrap().kind() != Kind::Position {} };
+        timeout(Duration::from_secs(30), told).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_event_that_the_engine_does_not_answer_for_keeps_no_other_waiting() {
+        let (dir, is_silent) = (tempfile::tempdir().unwrap(), Arc::new(AtomicBool::new(false)));
+        let answers = {
+            let is_silent = is_silent.clone();
+            move |event: &EventId, query: &Query| told(event, query, &is_silent).map(Ok)
+        };
+        let engine = Arc::new(EngineStub { events: vec![], told: answers });
+        let keys = KeyDir::open(dir.path()).unwrap();
+        let boards = Boards::new(engine.clone(), PlanDir::open(dir.path(), None).unwrap());
+        let passes = PassSigner::open(&keys, "onrush").unwrap();
+        let limits = StreamLimits { all: 9, per_user: 9, per_address: 9 };
+        let hub = Hub::new(engine, Arc::new(boards), Arc::new(passes), limits);
+        let (event, user) = (|name: &str| name.parse().unwrap(), "ann".parse::<UserId>().unwrap());
+        let mut streams = Vec::new();
+        for name in ["silent", "works"] {
+            let open = hub.open(event(name), user.clone(), None, None).await.unwrap();
+            assert!(is_told(&hub, &open).await && is_told(&hub, &open).await, "{name}");
+            streams.push(open);
+        }
+        is_silent.store(true, Ordering::Relaxed);
+        assert!(!is_told(&hub, &streams[0]).await, "it tells nothing");
+        assert!(is_told(&hub, &streams[1]).await, "its line moves");
+        assert!(!hub.streams().events[&event("works")].telling);
+        hub.ended().await;
     }
 }

@@ -9,12 +9,11 @@ use onrush_core::costs::{self, Cost, When, unit_prices};
 use onrush_core::ids::{EventId, PoolId, SeatId};
 use onrush_core::lines::Lines;
 use onrush_core::prices::Priced;
-use onrush_core::question::AvailabilityNow;
 use onrush_core::settings::Settings;
 use onrush_core::tax::Taxed;
 use onrush_core::types::count_types;
 use onrush_core::types::{AskedTypes, HeldType, HeldTypes, TypeCounts, TypeView};
-use onrush_store::{Ask, Failure};
+use onrush_store::Failure;
 use serde::Serialize;
 use std::collections::HashMap;
 use utoipa::ToSchema;
@@ -70,8 +69,8 @@ pub async fn prices(
     when: When,
 ) -> Result<UnitPrices, Problem> {
     let categories = units.boards.categories(event, lines.seats()).await?;
-    let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
-    let each_minor = unit_prices(lines, &categories, &left, when).map_err(Failure::from)?;
+    let left = &sale.looks.left(event).await?.value;
+    let each_minor = unit_prices(lines, &categories, left, when).map_err(Failure::from)?;
     let mut types = TypesOfLines::default();
     let pools: HashMap<_, _> = left.pools.iter().map(|pool| (&pool.pool, pool)).collect();
     for line in lines.pools() {

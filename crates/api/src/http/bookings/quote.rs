@@ -20,6 +20,7 @@ use onrush_core::types::{Part, parts};
 use onrush_serve::connection::Connection;
 use serde::Serialize;
 use std::sync::Arc;
+use std::time::Duration;
 use utoipa::ToSchema;
 
 /// What a choice costs if it is held now: lines and fees add up to the amount, and so do their taxes.
@@ -74,8 +75,8 @@ pub async fn quote(
     }
     let (lines, asked) = (wish.lines()?, wish.types()?);
     asked.check_fit(Some(&lines), 0)?;
-    let (at, view) = sale.view_event(&event).await?;
-    let settings = &view.settings;
+    let seen = sale.looks.event(&event, Duration::ZERO).await?;
+    let (at, settings) = (seen.at, &seen.value.settings);
     let prices = prices(&sale, &units, &event, &lines, &asked, When::Now).await?;
     let UnitPrices { each_minor, types } = prices;
     let price_of = |part: Part<'_>| {

@@ -65,6 +65,7 @@ pub async fn archive_event(
     let command = Command::Archive { reason: operator.because(why) };
     let answer: Answer<()> = sale.engine.run(event.clone(), command).await?;
     units.boards.forget(&event);
+    sale.looks.forget(&event);
     Ok(json(StatusCode::OK, &ArchivedEvent { event, archived_at: answer.at }))
 }
 

@@ -11,9 +11,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::EventId;
-use onrush_core::question::AvailabilityNow;
-use onrush_store::Ask;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What is left of an event, and for how much: by pool, and by category of seats.
 #[utoipa::path(
@@ -25,8 +24,8 @@ pub async fn availability(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
-    let (_, view) = sale.view_event(&event).await?;
-    let answer = sale.engine.ask(event.clone(), AvailabilityNow).await?;
-    let left = Availability::new(event, answer.at, *answer.value, &view.settings);
+    let settings = &sale.looks.event(&event, Duration::ZERO).await?.value.settings;
+    let left = sale.looks.left(&event).await?;
+    let left = Availability::new(event, left.at, &left.value, settings);
     Ok(json(StatusCode::OK, &left))
 }

@@ -17,7 +17,11 @@ use onrush_core::view::AdmissionState;
 use onrush_core::{Phase, Time};
 use serde::Serialize;
 use std::sync::Arc;
+use std::time::Duration;
 use utoipa::ToSchema;
+
+/// How long ago the event may have been looked at: as long as the answer may be kept.
+const GOOD_FOR: Duration = Duration::from_secs(1);
 
 /// How fast an event's line moves, and what is left: the same for everybody who waits.
 #[derive(Serialize, ToSchema)]
@@ -70,7 +74,8 @@ pub async fn pace(
     State(streams): State<Arc<Streams>>,
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
-    let (at, view) = sale.view_event(&event).await?;
+    let seen = sale.looks.event(&event, GOOD_FOR).await?;
+    let (at, view) = (seen.at, &seen.value);
     let per_min = streams.samples.paces.per_min(&event, at).map(|PerMin { from, to }| {
         // A hundredth is as much as anyone can use; the slow end stays above 0.
         PaceRange { from: (from * 100.0).round().max(1.0) / 100.0, to: (to * 100.0).ceil() / 100.0 }

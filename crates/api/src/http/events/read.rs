@@ -87,8 +87,8 @@ pub async fn event(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
-    let (at, view) = sale.view_event(&event).await?;
-    Ok(json(StatusCode::OK, &EventBody::new(at, view)))
+    let seen = sale.looks.event(&event, Duration::ZERO).await?;
+    Ok(json(StatusCode::OK, &EventBody::new(seen.at, (*seen.value).clone())))
 }
 
 /// The event as it is after a change.

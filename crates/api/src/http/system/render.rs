@@ -317,7 +317,7 @@ mod tests {
     async fn event_that_nobody_tells_of_hides_no_other() {
         let begun = Instant::now();
         // One is silent, and another is not known any more.
-        let told = |event: &EventId| match event {
+        let told = |event: &EventId, _: &_| match event {
             silent if *silent == name(3) => None,
             gone if *gone == name(5) => Some(Err(Failure::Unreachable)),
             other => Some(Ok(View::Event(Box::new(samples::tests::view(other.as_str()))))),

@@ -35,9 +35,9 @@ pub struct Availability {
 impl Availability {
     /// What anyone may see.
     #[must_use]
-    pub fn new(event: EventId, at: Time, view: AvailabilityView, settings: &Settings) -> Self {
+    pub fn new(event: EventId, at: Time, view: &AvailabilityView, settings: &Settings) -> Self {
         let fee_minor = settings.fees.fixed_minor;
-        let categories = view.categories.into_iter();
+        let categories = view.categories.iter().cloned();
         Self {
             event,
             at,
