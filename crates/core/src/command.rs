@@ -172,9 +172,9 @@ pub enum Command {
         /// Whose.
         user: UserId,
     },
-    /// A sign of life from a waiting visitor.
+    /// A sign of life from a visitor, for all of their places that wait.
     See {
-        /// The place.
+        /// One of them, or the one in the room.
         place: PlaceId,
         /// Whose.
         user: UserId,

@@ -2,7 +2,7 @@
 
 use super::{Changes, Decision, Event};
 use crate::arena::Idx;
-use crate::change::{HoldChange, LeftHow, QueueChange, SessionEnd, VisitorChange};
+use crate::change::{Change, HoldChange, LeftHow, QueueChange, SessionEnd, VisitorChange};
 use crate::hold::HoldState;
 use crate::ids::{PlaceId, UserId};
 use crate::limits::MAX_PLACES_EVER;
@@ -106,15 +106,17 @@ impl Event {
         place: PlaceId,
         user: &UserId,
     ) -> Result<Decision, Refusal> {
-        let due = match (self.standing(at, place, user)?, self.room_settings()) {
-            (Standing::Waiting(idx), Some(settings)) => self.room.see_due(at, idx, settings),
-            (Standing::Waiting(_), None) | (Standing::In(_), _) => false,
+        self.standing(at, place, user)?;
+        let first = self.user(user).and_then(|known| known.first_place);
+        let due = |idx: &Idx| {
+            self.room_settings().is_some_and(|settings| self.room.see_due(at, *idx, settings))
         };
-        if due {
-            Ok(Decision::done(QueueChange::PlaceSeen { place, user: user.clone() }))
-        } else {
-            Ok(Decision::nothing(Reply::Done))
-        }
+        // Whoever is there is so with all of their places.
+        let seen = self.room.places_of(first).filter(due).map(|idx| {
+            let place = self.room.place(idx).id;
+            Change::from(QueueChange::PlaceSeen { place, user: user.clone() })
+        });
+        Ok(Decision { reply: Reply::Done, changes: seen.collect() })
     }
 
     pub(super) fn decide_arrive(

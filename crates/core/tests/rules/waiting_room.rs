@@ -219,6 +219,29 @@ fn a_place_lapses_at_its_time_to_live_and_not_before() {
 }
 
 #[test]
+fn a_sign_of_life_counts_for_all_places_of_a_visitor() {
+    let settings = RoomSettings { place_ttl_ms: 60_000, places_per_user: 3, ..room(1) };
+    let mut stage = Stage::with_room(settings);
+    let user = || "u1".parse().expect("an id");
+    for n in 1..=3 {
+        stage.ok(Command::Join { place: place_id(n), user: user() });
+    }
+    let see = |n| Command::See { place: place_id(n), user: user() };
+    // One of them is in the room, and the others wait behind it.
+    stage.tick();
+    stage.ok(arrive(1, "u1"));
+    for n in [1, 2, 3] {
+        stage.pass_ms(50_000);
+        let before = stage.journal.len();
+        stage.ok(see(n));
+        let seen: Vec<_> = stage.journal[before..].iter().map(|(_, change)| change).collect();
+        let of = |n| Change::Queue(QueueChange::PlaceSeen { place: place_id(n), user: user() });
+        assert_eq!(seen, [&of(2), &of(3)], "with {n}");
+    }
+    stage.check_recovery();
+}
+
+#[test]
 fn leaving_the_room_gives_back_holds_and_the_slot() {
     let mut stage = Stage::with_room(room(1));
     join_many(&mut stage, 2);

@@ -1,4 +1,5 @@
--- A sign of life from a waiting visitor; it is written down only from time to time.
+-- A sign of life from a visitor, for all places with which they wait; it is written down only from
+-- time to time.
 --
 -- Args      1 place · 2 user
 -- Reply     done
@@ -11,12 +12,14 @@ local out = open(PLACE_FIELDS)
 if out then return out end
 
 local place, user = A(1), A(2)
-local where, found = standing(user, place)
+local where, _, u = standing(user, place)
 if not where then
   return no('PLACE_NOT_FOUND')
 end
-if where == 'waiting' and see_due(user, found.number) then
-  change('{"place_seen":{"place":"' .. place .. '","user":"' .. user .. '"}}')
-  line.see(user, found.number)
+for _, found in ipairs(users.places_of(u)) do
+  if see_due(user, found.number) then
+    change('{"place_seen":{"place":"' .. found.id .. '","user":"' .. user .. '"}}')
+    line.see(user, found.number)
+  end
 end
 return commit(DONE)

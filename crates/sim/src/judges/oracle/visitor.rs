@@ -159,12 +159,13 @@ impl Oracle {
     }
 
     pub(super) fn see(&mut self, at: Time, place: PlaceId, user: &UserId) -> Answer {
-        match self.find_place(at, place, user).ok_or(Refusal::PlaceNotFound)? {
-            Found::InLine(index) if self.is_sign_due(at, &self.line[index]) => {
+        self.find_place(at, place, user).ok_or(Refusal::PlaceNotFound)?;
+        for index in 0..self.line.len() {
+            if self.line[index].user == *user && self.is_sign_due(at, &self.line[index]) {
                 self.line[index].seen = Some(at);
+                let place = self.line[index].place;
                 self.change(QueueChange::PlaceSeen { place, user: user.clone() });
             }
-            Found::InLine(_) | Found::InRoom(_) => {}
         }
         Self::done()
     }
