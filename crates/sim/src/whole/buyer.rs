@@ -533,7 +533,8 @@ impl Buyer {
             let number = ticket["ticket"].as_u64().and_then(|number| number.try_into().ok());
             if let (Some(number), Some(code)) = (number, ticket["code"].as_str()) {
                 let (booking, code) = (told.booking.clone(), code.to_owned());
-                self.world.note_ticket(Ticket { booking, number, code });
+                let unit = format!("{} {}", ticket["for"], ticket["type"]["id"]);
+                self.world.note_ticket(Ticket { booking, number, code, unit });
             }
         }
     }

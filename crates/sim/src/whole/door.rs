@@ -26,6 +26,8 @@ pub(super) struct Ticket {
     pub(super) booking: BookingId,
     pub(super) number: u32,
     pub(super) code: String,
+    /// What it says it is for, and of which type.
+    pub(super) unit: String,
 }
 
 /// What a scanner said.
@@ -89,7 +91,7 @@ async fn show(
     ticket: &Ticket,
     key: Option<String>,
 ) {
-    let Ticket { booking, number, code } = ticket;
+    let Ticket { booking, number, code, unit: _ } = ticket;
     let asking = Asking::post("/check-in").body(json!({ "code": code }));
     let asking = key.clone().into_iter().fold(asking, Asking::key);
     for _ in 0..TRIES {

@@ -90,6 +90,8 @@ pub enum Planted {
     ReleasesAreInvented,
     /// One ticket of several is missing.
     TicketsAreMissing,
+    /// The first ticket is for something else than what was bought.
+    TicketsAreForAnother,
     /// The organiser is told that bookings are cancelled, and they are not.
     OrdersAreInvented,
     /// What the organiser changes about capacity is done twice.
@@ -133,7 +135,7 @@ const LEDGER: &str = "ledger.db";
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 50] = [
+    pub const ALL: [Self; 51] = [
         Self::JournalLosesItsEnd,
         Self::JournalAndWitnessLoseTheirEnd,
         Self::JournalHasAHole,
@@ -171,6 +173,7 @@ impl Planted {
         Self::ConfirmedTooEarly,
         Self::ReleasesAreInvented,
         Self::TicketsAreMissing,
+        Self::TicketsAreForAnother,
         Self::OrdersAreInvented,
         Self::OrdersAreDoubled,
         Self::TicketsLetInTwice,
@@ -339,6 +342,7 @@ impl Planted {
             | Self::ConfirmedTooEarly
             | Self::ReleasesAreInvented
             | Self::TicketsAreMissing
+            | Self::TicketsAreForAnother
             | Self::OrdersAreInvented
             | Self::OrdersAreDoubled
             | Self::TicketsLetInTwice
@@ -466,6 +470,13 @@ impl Planted {
             }
         } else if self == Self::TicketsAreMissing && looks && path.ends_with("/tickets") {
             |body| drop(body["tickets"].as_array_mut().and_then(Vec::pop))
+        } else if self == Self::TicketsAreForAnother && looks && path.ends_with("/tickets") {
+            |body| {
+                if let Some(first) = body["tickets"].as_array_mut().and_then(|all| all.first_mut())
+                {
+                    first["for"] = json!({ "seat": "s0" });
+                }
+            }
         } else {
             return next.run(request).await;
         };

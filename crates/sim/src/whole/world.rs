@@ -232,6 +232,10 @@ impl World {
         any(&self.tickets, chance)
     }
 
+    pub(super) fn tickets(&self) -> Vec<Ticket> {
+        all(&self.tickets)
+    }
+
     /// Notes that a ticket is shown, before anybody can be let in; gives back its number.
     pub(super) fn note_scan(&self, scan: Scanned) -> usize {
         note(&self.scans, scan)

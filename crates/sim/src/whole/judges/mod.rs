@@ -7,6 +7,7 @@ mod draw;
 mod messages;
 mod organiser;
 mod payers;
+mod tickets;
 mod types;
 
 use super::bank::{Account, Bank};
@@ -137,6 +138,7 @@ pub(super) async fn look(
     }
     organiser::judge(world, &entries, violations);
     door::judge(world, &entries, violations);
+    tickets::judge(world, &entries, violations);
     types::judge(world, &entries, violations);
     payers::judge(world, &entries, violations);
     cards::judge(world, bank, &facts, &entries, violations);
