@@ -14,7 +14,9 @@ const CHUNK: usize = 1 << 20;
 /// How names begin, in a data directory, of what copies of journal and ledger stand for, or what
 /// means nothing without the process that made it.
 const LEFT_OUT: [&str; 7] =
-    ["engine.", "ledger.", "witness.", "snapshot", backup::FILE, "lost+found", "restored-"];
+    ["engine.", "ledger.", "witness.", "snapshot", backup::FILE, LOST_AND_FOUND, "restored-"];
+/// Where file systems of Linux put what a check of theirs finds; only root may look into it.
+const LOST_AND_FOUND: &str = "lost+found";
 /// How names end of files that are being written.
 const UNFINISHED: [&str; 3] = [".tmp", ".new", ".partial"];
 
@@ -26,7 +28,15 @@ pub(crate) fn all(dir: &Path) -> Result<Vec<String>, Stop> {
     Ok(found)
 }
 
-/// The same of a data directory, without what is left out.
+/// The same of a data directory. What a file system keeps in its root is nobody's of ours.
+pub(crate) fn of_data(data: &Path) -> Result<Vec<String>, Stop> {
+    let mut found = Vec::new();
+    walk(data, "", &|path| path != LOST_AND_FOUND, &mut found)?;
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The same without what is left out.
 pub(crate) fn beside_databases(data: &Path) -> Result<Vec<String>, Stop> {
     let mut found = Vec::new();
     let wanted = |path: &str| {

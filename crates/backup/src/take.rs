@@ -9,6 +9,7 @@ use onrush_ledger::sqlite::{self, HeldLedger};
 use onrush_store::embedded::HeldJournal;
 use onrush_terminal::show::say;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -19,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest rest between two pieces. Each is as long as the piece took, so that half of the disk
 /// and of a processor is the sale's.
 const LONGEST_REST: Duration = Duration::from_millis(100);
+/// What a backup on the data's own disk leaves free, in bytes: twice what the server needs to take
+/// new business (`low_disk_bytes`), as both logs grow while they are copied.
+const LEFT_TO_THE_SALE: u64 = 512 << 20;
 /// How far the process steps back behind others on the machine.
 const NICENESS: i32 = 10;
 
@@ -172,22 +176,29 @@ fn is_outside(data: &Path, draft: &Path) -> Result<(), Stop> {
 /// Whether the disk has room, as far as that can be said now.
 fn has_room(data: &Path, draft: &Path) -> Result<(), Stop> {
     let mut wanted = 0;
-    for path in files::all(data)? {
+    for path in files::of_data(data)? {
         // What goes meanwhile needs no room.
         wanted += fs::metadata(data.join(path)).map_or(0, |there| there.len());
     }
     // A system that does not tell leaves it to the first write that fails.
     let Ok(disk) = rustix::fs::statvfs(draft) else { return Ok(()) };
-    enough(draft, wanted, disk.f_bavail.saturating_mul(disk.f_frsize))
+    let device = |path: &Path| fs::metadata(path).map(|there| there.dev()).map_err(Stop::at(path));
+    let kept = if device(data)? == device(draft)? { LEFT_TO_THE_SALE } else { 0 };
+    enough(draft, wanted, kept, disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-fn enough(draft: &Path, wanted: u64, free: u64) -> Result<(), Stop> {
-    if wanted <= free {
+fn enough(draft: &Path, wanted: u64, kept: u64, free: u64) -> Result<(), Stop> {
+    if wanted + kept <= free {
         return Ok(());
     }
     let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let sale = if kept > 0 {
+        format!(", {} are left to the sale on the same disk", mib(kept))
+    } else {
+        String::new()
+    };
     Err(Stop::CouldNotRun(format!(
-        "{}: the backup takes up to {} MiB, and {} are free; make room, or name another disk",
+        "{}: the backup takes up to {} MiB{sale}, and {} are free; make room, or name another disk",
         draft.display(),
         mib(wanted),
         mib(free)
@@ -247,9 +258,15 @@ mod tests {
     #[test]
     fn a_disk_without_room_is_named_before_anything_is_copied() {
         let draft = Path::new("b.partial");
-        assert_eq!(enough(draft, 5 << 20, 5 << 20), Ok(()));
-        let full = enough(draft, (5 << 20) + 1, 5 << 20).expect_err("no room");
-        let Stop::CouldNotRun(why) = full else { panic!("{full:?}") };
-        assert!(why.contains("takes up to 6 MiB, and 5 are free"), "{why}");
+        let why = |wanted, kept| match enough(draft, wanted, kept, 5 << 20) {
+            Err(Stop::CouldNotRun(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(enough(draft, 5 << 20, 0, 5 << 20), Ok(()));
+        let full = why((5 << 20) + 1, 0);
+        assert!(full.contains("takes up to 6 MiB, and 5 are free"), "{full}");
+        let shared = why(4 << 20, 2 << 20);
+        let told = "takes up to 4 MiB, 2 are left to the sale on the same disk, and 5 are free";
+        assert!(shared.contains(told), "{shared}");
     }
 }
