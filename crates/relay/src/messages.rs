@@ -129,7 +129,9 @@ pub fn of_change(
         | Change::Claim(_) => return None,
     };
     let facts = joined(booking.map(facts_of).unwrap_or_else(|| json!({})), more);
-    message(format!("{event}-{seq}-{index}"), kind, event, id, at, facts, channels)
+    // With its time: after older files were accepted other decisions have the same numbers.
+    let told = format!("{event}-{seq}-{}-{index}", at.0);
+    message(told, kind, event, id, at, facts, channels)
 }
 
 /// What is to be told of a refund that is done: money that came too late is back, or else the
