@@ -2,9 +2,16 @@
 -- The command on the meta hash is the last: it opens the event.
 --
 -- Keys   1 meta · 2 the key that the command writes, if that is another
--- Args   1 the epoch that begins with this rebuilding · 2… the command
--- Reply  1 · 0 if another node rebuilds the event by now, or it is open
-if redis.call('HGET', KEYS[1], 'rebuilding') ~= ARGV[1] then return 0 end
-redis.call(unpack(ARGV, 2))
-if not KEYS[2] then redis.call('HDEL', KEYS[1], 'rebuilding') end
+-- Args   1 the epoch that begins with this rebuilding · 2 how many commands ran before · 3… the command
+-- Reply  1 · 0 if another node rebuilds the event by now, or it is open · 2 if commands that ran are
+--        lost: another failover came, and they are counted beside what they wrote
+local meta = KEYS[1]
+if redis.call('HGET', meta, 'rebuilding') ~= ARGV[1] then return 0 end
+if redis.call('HGET', meta, 'rewritten') ~= ARGV[2] then return 2 end
+redis.call(unpack(ARGV, 3))
+if KEYS[2] then
+  redis.call('HINCRBY', meta, 'rewritten', 1)
+else
+  redis.call('HDEL', meta, 'rebuilding', 'rewritten')
+end
 return 1

@@ -340,11 +340,13 @@ impl Rebuilder<'_> {
         if self.node.client.command(clear.arg(&token)).await? != redis::Value::Int(1) {
             return Err(Obstacle::Elsewhere);
         }
+        let mut before = 0;
         for some in commands.chunks(AT_ONCE) {
-            self.write_fenced(some, &token).await?;
+            self.write_fenced(some, before, &token).await?;
+            before += some.len();
             self.renew().await?;
         }
-        self.write_fenced(&[layout.meta_command(keys, head, alive)], &token).await
+        self.write_fenced(&[layout.meta_command(keys, head, alive)], before, &token).await
     }
 
     /// Where everything goes, and the commands for it. That takes seconds for a large event, on a thread
@@ -379,9 +381,15 @@ impl Rebuilder<'_> {
         Ok(kept.map_or(at, |kept| at.max(Time(kept))))
     }
 
-    async fn write_fenced(&self, commands: &[Words], token: &str) -> Result<(), Obstacle> {
+    /// Writes some commands, of which as many were written `before`.
+    async fn write_fenced(
+        &self,
+        commands: &[Words],
+        before: usize,
+        token: &str,
+    ) -> Result<(), Obstacle> {
         let mut pipe = redis::pipe();
-        for command in commands {
+        for (before, command) in (before..).zip(commands) {
             let of_meta = command[1] == self.known.keys.meta();
             let call = pipe.cmd("EVAL").arg(WRITE);
             // A key stands in the list once.
@@ -390,11 +398,16 @@ impl Rebuilder<'_> {
             } else {
                 call.arg(2).arg(self.known.keys.meta()).arg(&command[1]);
             }
-            call.arg(token).arg(command);
+            call.arg(token).arg(before).arg(command);
         }
         let answers = self.node.client.pipeline(&pipe).await?;
-        let written = answers.into_iter().all(|answer| answer == redis::Value::Int(1));
-        if written { Ok(()) } else { Err(Obstacle::Elsewhere) }
+        match answers.into_iter().find(|answer| *answer != redis::Value::Int(1)) {
+            None => Ok(()),
+            Some(redis::Value::Int(2)) => Err(Obstacle::Unavailable(
+                "Redis lost a part of what was written, as after another failover".to_owned(),
+            )),
+            Some(_) => Err(Obstacle::Elsewhere),
+        }
     }
 }
 

@@ -250,6 +250,43 @@ async fn what_this_node_cannot_read_is_not_given_up() {
     assert_eq!(free_units(&engine, &event).await, 3);
 }
 
+/// Another failover in the middle of a rebuilding goes on from a replica that lacks the last writes:
+/// the event is not opened without them.
+#[tokio::test]
+async fn what_is_lost_while_an_event_is_rebuilt_is_missed_before_it_opens() {
+    const CLEAR: &str = include_str!("../../lua/rebuild/clear.lua");
+    const WRITE: &str = include_str!("../../lua/rebuild/write.lua");
+    const META: &str = "onrush:{torn}:meta";
+    let Some(redis) = need(Redis::start()) else { return };
+    let run = |words: &[&str]| redis.command(words).expect("Redis answers").trim().to_owned();
+    let write = |before: &str, key: &str| {
+        run(&["EVAL", WRITE, "2", META, key, "3", before, "SET", key, before])
+    };
+    let opens = |before: &str| {
+        run(&["EVAL", WRITE, "1", META, "3", before, "HSET", META, "epoch", "3", "seq", "9"])
+    };
+    run(&["HSET", META, "epoch", "-1", "seq", "-1"]);
+    let keys = ["onrush:{torn}:a", "onrush:{torn}:b", "onrush:{torn}:c"];
+    let clear = || run(&["EVAL", CLEAR, "4", META, keys[0], keys[1], keys[2], "3"]);
+    assert_eq!(
+        (clear(), write("0", keys[0]), write("1", keys[1])),
+        ("1".into(), "1".into(), "1".into())
+    );
+    // The replica has the first of the two, and is the master now.
+    run(&["DEL", keys[1]]);
+    run(&["HINCRBY", META, "rewritten", "-1"]);
+    assert_eq!((write("2", keys[2]), opens("3")), ("2".into(), "2".into()));
+    assert_eq!(run(&["HGET", META, "epoch"]), "-1", "it is still shut");
+    assert_eq!(run(&["EXISTS", keys[2]]), "0");
+    // The next attempt begins anew, with the next epoch.
+    let clear = run(&["EVAL", CLEAR, "4", META, keys[0], keys[1], keys[2], "4"]);
+    assert_eq!((clear, write("0", keys[0])), ("1".into(), "0".into()), "the one before is over");
+    let first = run(&["EVAL", WRITE, "2", META, keys[0], "4", "0", "SET", keys[0], "x"]);
+    let open = run(&["EVAL", WRITE, "1", META, "4", "1", "HSET", META, "epoch", "4", "seq", "9"]);
+    assert_eq!((first, open), ("1".into(), "1".into()));
+    assert_eq!(run(&["HLEN", META]), "2", "nothing is left of the rebuilding");
+}
+
 #[tokio::test]
 async fn nodes_that_find_the_loss_at_the_same_time_rebuild_the_event_once() {
     let Some(redis) = need(Redis::start()) else { return };
