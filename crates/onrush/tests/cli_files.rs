@@ -231,6 +231,10 @@ fn a_journal_older_than_the_ledger_does_not_start_and_the_audit_names_what_is_mi
     let (code, said) = start(data, &["--accept-restored"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("older"), "it says what it does: {said}");
+    assert!(
+        said.contains("paused"),
+        "units that were sold are free, and nobody takes them: {said}"
+    );
     assert_eq!(start(data, &[]).0, Some(0), "once is enough");
     let (code, report) = run_json(&["audit", "--json", "--data", &path]);
     assert_eq!(code, Some(1), "{report}");

@@ -120,7 +120,9 @@ impl Server {
             shared_files::share_keys(&**cluster, &keys).await.map_err(StartError::Data)?;
         }
         backend.remember_keys(&keys).map_err(StartError::Restored)?;
-        restored::begin(&data, &*state.sale.engine, &state.sale.draws).await?;
+        // Of a cluster the events are the other nodes' as well, and Redis and PostgreSQL are not files here.
+        let accepts = state.config.accept_restored && backend.cluster.is_none();
+        restored::begin(&data, accepts, &*state.sale.engine, &state.sale.draws).await?;
         drop(state_slot.set(state.clone()));
         let samples = state.streams.samples.clone();
         traffic.tell_of_refusals(move |path, code| samples.refused(path, code));

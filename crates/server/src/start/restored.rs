@@ -1,8 +1,10 @@
-//! The first start on a directory that was restored from a backup.
+//! The first start on files that are older than what was sold.
 //!
-//! All of its files are of one moment, so none of them tells on another; but the manifest of the
-//! backup lies among them, and says that what was sold since is not known here. Nobody sells from it
-//! before an operator has said so, and then every open sale is paused.
+//! All files of a restored backup are of one moment, so that none of them tells on another; but the
+//! manifest of the backup lies among them, and says that what was sold since is not known here.
+//! Nobody sells from such files, or from others that do not fit together, before an operator has
+//! said so, and then every open sale is paused: units that were sold are free, until somebody has
+//! blocked them.
 
 use super::start_error::StartError;
 use onrush_api::draw::Draws;
@@ -43,18 +45,21 @@ pub(super) fn check(data: &Path, accept: bool) -> Result<(), StartError> {
     )))
 }
 
-/// If the directory was restored, pauses every sale that is open or should be by now, and has the
-/// directory be like any other from now on. To be called before anybody is served.
+/// Pauses every sale that is open or should be by now, if the directory was restored or `accepts`
+/// says that whatever is wrong with it was accepted, and has it be like any other from now on. To be
+/// called before anybody is served.
 ///
 /// # Errors
 /// [`StartError`], if a sale cannot be paused or the manifest not be put away.
 pub(super) async fn begin(
     data: &Path,
+    accepts: bool,
     engine: &dyn Engine,
     draws: &Draws,
 ) -> Result<(), StartError> {
     let path = data.join(backup::FILE);
-    if !path.exists() {
+    let is_restored = path.exists();
+    if !is_restored && !accepts {
         return Ok(());
     }
     let failed = |error: onrush_store::Failure| {
@@ -65,7 +70,7 @@ pub(super) async fn begin(
         loop {
             if looks.next().is_none() {
                 return Err(StartError::Restored(format!(
-                    "{event} should have opened since the backup and does not, so that it cannot be \
+                    "{event} should have opened by now and does not, so that it cannot be \
                      paused: put back what the log says is missing, and start again"
                 )));
             }
@@ -74,7 +79,7 @@ pub(super) async fn begin(
             match now.value.phase {
                 Phase::Open => {
                     engine.execute(event.clone(), Command::Pause).await.map_err(failed)?;
-                    tracing::warn!(%event, "paused: what was sold since the backup is not known");
+                    tracing::warn!(%event, "paused: what was sold since these files were copied is not known");
                     break;
                 }
                 // It may have opened and sold since the backup: it opens now, and is paused.
@@ -85,6 +90,9 @@ pub(super) async fn begin(
                 Phase::Scheduled | Phase::Prequeue | Phase::Paused | Phase::Closed => break,
             }
         }
+    }
+    if !is_restored {
+        return Ok(());
     }
     let decision = Manifest::read(data).ok().flatten().map_or(0, |manifest| manifest.decision);
     let kept = data.join(format!("restored-{decision}.json"));
