@@ -8,9 +8,16 @@ use onrush_core::Time;
 use onrush_core::ids::EventId;
 use redis::Value;
 use std::fmt;
+use std::time::Duration;
+use tokio::time::sleep;
 
 /// The oldest Redis whose scripts may read the clock and then write.
 const OLDEST: u32 = 7;
+
+/// How often an engine looks for Redis before it gives up.
+const TRIES: u32 = 5;
+/// How long it waits in between.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Why an engine does not begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +67,23 @@ impl From<ArchiveError> for OpenError {
     fn from(error: ArchiveError) -> Self {
         Self::Archive(error)
     }
+}
+
+/// Looks for Redis, a few times: one that was started together with this node, or is changing its
+/// master, answers in a moment.
+pub(super) async fn patiently<T>(
+    look: impl AsyncFn() -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
+    for _ in 1..TRIES {
+        match look().await {
+            Err(OpenError::Redis(why)) => {
+                tracing::warn!(why, "Redis does not answer yet; it is asked again");
+                sleep(PAUSE).await;
+            }
+            found => return found,
+        }
+    }
+    look().await
 }
 
 /// Refuses a server that would lose what it is given.
@@ -128,4 +152,34 @@ pub(super) async fn now(node: &Node) -> Result<Time, ClientError> {
     let (seconds, micros): (i64, i64) = redis::from_redis_value(answer)
         .map_err(|error| ClientError::Answered(error.to_string()))?;
     Ok(Time(seconds * 1_000 + micros / 1_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_redis_that_answers_late_is_waited_for_and_one_that_is_unfit_is_not() {
+        let looks = AtomicU32::new(0);
+        let silent = || OpenError::Redis("no answer".to_owned());
+        let found = patiently(async || match looks.fetch_add(1, Ordering::Relaxed) {
+            3 => Ok("it"),
+            _ => Err(silent()),
+        });
+        assert_eq!((found.await, looks.load(Ordering::Relaxed)), (Ok("it"), 4));
+        looks.store(0, Ordering::Relaxed);
+        let missing = patiently::<()>(async || {
+            looks.fetch_add(1, Ordering::Relaxed);
+            Err(silent())
+        });
+        assert_eq!((missing.await, looks.load(Ordering::Relaxed)), (Err(silent()), TRIES));
+        looks.store(0, Ordering::Relaxed);
+        let old = || OpenError::TooOld { version: "6.2".to_owned() };
+        let unfit = patiently::<()>(async || {
+            looks.fetch_add(1, Ordering::Relaxed);
+            Err(old())
+        });
+        assert_eq!((unfit.await, looks.load(Ordering::Relaxed)), (Err(old()), 1));
+    }
 }
