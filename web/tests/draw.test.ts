@@ -138,6 +138,43 @@ test("fingerprint that was noted before and has changed is shown as changed", as
   await close();
 });
 
+test("seed whose fingerprint was swapped, and a place behind its rank, are found out", async () => {
+  await prequeue("reseeded", 3);
+  const { page, close } = await visit(browser);
+  await page.goto(`${server.url}/events/reseeded/queue`);
+  await page.getByText("4 people are here, you among them.").waitFor();
+  await page.getByRole("link", { name: "How the draw works, and how to check it" }).click();
+  await page.getByText(/^Your browser noted/).waitFor();
+  await server.organise("POST", "/events/reseeded/prequeue/close");
+  await server.organise("POST", "/events/reseeded/open");
+  // Another seed, with the fingerprint that it has: the list and the count are as they were.
+  const seed = "5e".repeat(32);
+  const seedHash = createHash("sha256").update(Buffer.from(seed, "hex")).digest("hex");
+  await page.route("**/api/v1/events/reseeded/draw", async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...answer, seed, seed_hash: seedHash } });
+  });
+  await page.reload();
+  await check(page);
+  await page.getByText("The draw is not as it was announced").waitFor();
+  await page.getByText("The seed does not have the fingerprint that was published.").waitFor();
+  await page.getByText("The list is the one whose fingerprint was published.").waitFor();
+
+  await page.unroute("**/api/v1/events/reseeded/draw");
+  await page.route("**/api/v1/events/reseeded/queue", async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...answer, status: "queued", position: 9, total: 9 } });
+  });
+  await page.reload();
+  await check(page);
+  await page.getByText("The draw is not as it was announced").waitFor();
+  await page
+    .getByText("Yet your position is 9, behind people who were drawn after you.", { exact: false })
+    .waitFor();
+  await page.getByText("The seed is the one whose fingerprint was published.").waitFor();
+  await close();
+});
+
 interface Beating {
   beats: number;
 }

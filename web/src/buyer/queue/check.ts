@@ -1,10 +1,11 @@
 /**
  * Checks a draw: downloads the list, computes everything anew in a worker, and compares with what
- * was published.
+ * was published, and with what this browser noted of that before.
  */
 import { path, send } from "../../api/client";
 import type { Draw } from "../../api/schema";
 import type { Drawn, Lot, Published } from "./draw";
+import type { Noted, NotedDraw } from "./noted";
 
 export interface Checked {
   isSeedRight: boolean;
@@ -14,17 +15,27 @@ export interface Checked {
   tookMs: number;
 }
 
-export async function checkDraw(event: string, draw: Draw, signal: AbortSignal): Promise<Checked> {
+export async function checkDraw(
+  event: string,
+  draw: Draw,
+  noted: NotedDraw,
+  signal: AbortSignal,
+): Promise<Checked> {
   const list = await (await send(path`/events/${event}/draw/entrants`, { signal })).text();
   const startedAt = performance.now();
   const drawn = await inWorker({ seed: draw.seed!, publicValue: draw.public_value, list }, signal);
   return {
-    isSeedRight: drawn.seedHash === draw.seed_hash,
-    isListRight: drawn.listHash === draw.entrants_hash,
+    isSeedRight: agrees(drawn.seedHash, draw.seed_hash, noted.seedHash),
+    isListRight: agrees(drawn.listHash, draw.entrants_hash, noted.entrantsHash),
     isCountRight: drawn.order.length === draw.entrants,
     order: drawn.order,
     tookMs: performance.now() - startedAt,
   };
+}
+
+/** Whether a fingerprint is the one that is published now, and the one that was published earlier. */
+function agrees(hash: string, published: string | undefined, noted: Noted | undefined): boolean {
+  return hash === published && (noted === undefined || hash === noted.hash);
 }
 
 function inWorker(published: Published, signal: AbortSignal): Promise<Drawn> {

@@ -32,7 +32,11 @@ export function note(event: string, draw: Draw): NotedDraw {
   const at = clock.now();
   noted.seedHash ??= { hash: draw.seed_hash, at };
   if (draw.entrants_hash) noted.entrantsHash ??= { hash: draw.entrants_hash, at };
-  localStorage.setItem(name(event), JSON.stringify(noted));
+  try {
+    localStorage.setItem(name(event), JSON.stringify(noted));
+  } catch {
+    // A browser that keeps nothing is no witness; the draw can be checked all the same.
+  }
   return noted;
 }
 
