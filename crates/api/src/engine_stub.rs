@@ -44,6 +44,10 @@ impl<F: Fn(&EventId, &Query) -> Told + Send + Sync + 'static> Engine for EngineS
         Seq::default()
     }
 
+    fn settled(&self, _: EventId) -> Pending<Seq> {
+        answered(Ok(Seq::default()))
+    }
+
     fn waiting(&self) -> Duration {
         Duration::ZERO
     }

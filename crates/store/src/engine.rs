@@ -211,8 +211,15 @@ pub trait Engine: Send + Sync + 'static {
     /// The feed of all events after `after` ([`Seq::default`] is the beginning).
     fn subscribe(&self, after: Seq) -> Box<dyn Feed>;
 
-    /// The number of the last committed decision.
+    /// The number of the last committed decision, as far as is known here.
     fn committed(&self) -> Seq;
+
+    /// A number in the feed by which all that was decided about an event until now is in it, whoever
+    /// decided it.
+    ///
+    /// # Errors
+    /// `EVENT_NOT_FOUND`, `EVENT_ARCHIVED`.
+    fn settled(&self, event: EventId) -> Pending<Seq>;
 
     /// How long answers take just now: what the oldest ask without one has been waiting for; zero
     /// while nothing waits.

@@ -32,7 +32,7 @@ use onrush_core::ids::EventId;
 use onrush_core::question::EventNow;
 use onrush_core::view::EventView;
 use onrush_core::{Command, Reply, Time};
-use onrush_ledger::{Ledger, LedgerError};
+use onrush_ledger::Ledger;
 use onrush_relay::Relay;
 use onrush_saga::Sagas;
 use onrush_serve::{CertificateView, Share};
@@ -349,20 +349,25 @@ impl Sale {
         Ok(self.engine.run(event.clone(), command).await?.value)
     }
 
-    /// Waits a moment until the ledger knows all that was decided so far; says whether it does.
+    /// Waits a moment until the ledger knows all that was decided about an event so far, by whatever
+    /// node; the engine's time then, or nothing if it does not.
     ///
     /// # Errors
-    /// Whatever the ledger says.
-    pub async fn is_followed(&self, ledger: &dyn Ledger) -> Result<bool, LedgerError> {
-        let decided = self.engine.committed().0;
+    /// Whatever the engine and the ledger say.
+    pub async fn followed_at(
+        &self,
+        ledger: &dyn Ledger,
+        event: &EventId,
+    ) -> Result<Option<Time>, Problem> {
+        let Answer { at, value: decided, .. } = self.engine.settled(event.clone()).await?;
         let patience = Instant::now() + FOLLOWED_WITHIN;
-        while ledger.cursor().await? < decided {
+        while ledger.cursor().await? < decided.0 {
             if Instant::now() >= patience {
-                return Ok(false);
+                return Ok(None);
             }
             sleep(LOOK_EVERY).await;
         }
-        Ok(true)
+        Ok(Some(at))
     }
 
     /// An event as it is now.

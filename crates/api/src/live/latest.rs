@@ -5,7 +5,7 @@
 //! crowd than for one.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
@@ -17,21 +17,21 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// What was read last, or why nothing was.
 pub(super) struct Latest<T, E> {
-    reading: Mutex<Option<Reading<T, E>>>,
+    /// Whoever has it reads.
+    reading: Mutex<Option<Reading<E>>>,
+    known: StdMutex<Option<Arc<T>>>,
 }
 
-/// One reading.
-struct Reading<T, E> {
+/// The last reading.
+struct Reading<E> {
     began: Instant,
     ended: Instant,
-    /// What is still known, of this reading or of one before.
-    known: Option<Arc<T>>,
     failed: Option<E>,
 }
 
 impl<T, E> Default for Latest<T, E> {
     fn default() -> Self {
-        Self { reading: Mutex::new(None) }
+        Self { reading: Mutex::new(None), known: StdMutex::new(None) }
     }
 }
 
@@ -48,17 +48,14 @@ impl<T, E: Clone> Latest<T, E> {
     ) -> Result<Arc<T>, E> {
         let asked = Instant::now();
         let mut reading = self.reading.lock().await;
-        let mut known = None;
+        let known = self.last();
         if let Some(last) = &*reading {
-            known = last.known.clone();
-            if let Some(error) = &last.failed {
-                if last.began >= asked {
-                    return Err(error.clone());
+            match (&last.failed, &known) {
+                (Some(error), _) if last.began >= asked => return Err(error.clone()),
+                (None, Some(known)) if last.began >= asked || is_good(known) => {
+                    return Ok(known.clone());
                 }
-            } else if let Some(known) = &known
-                && (last.began >= asked || is_good(known))
-            {
-                return Ok(known.clone());
+                _ => {}
             }
             let pause = ((last.ended - last.began) * (PARTS - 1)).min(LONGEST_PAUSE);
             let pause = pause.saturating_sub(last.ended.elapsed());
@@ -67,24 +64,27 @@ impl<T, E: Clone> Latest<T, E> {
             }
         }
         let began = Instant::now();
-        let read = read(known.clone()).await.map(Arc::new);
-        let (known, failed) = match &read {
-            Ok(value) => (Some(value.clone()), None),
-            Err(error) => (known, Some(error.clone())),
-        };
-        *reading = Some(Reading { began, ended: Instant::now(), known, failed });
+        let read = read(known).await.map(Arc::new);
+        let failed = read.as_ref().err().cloned();
+        if let Ok(value) = &read {
+            *self.known() = Some(value.clone());
+        }
+        *reading = Some(Reading { began, ended: Instant::now(), failed });
         read
     }
 
     /// What was read last, however long ago.
-    pub(super) async fn last(&self) -> Option<Arc<T>> {
-        self.reading.lock().await.as_ref().and_then(|reading| reading.known.clone())
+    pub(super) fn last(&self) -> Option<Arc<T>> {
+        self.known().clone()
     }
 
-    /// Whether nothing was read, and nobody reads.
+    /// Whether nothing was read.
     pub(super) fn is_empty(&self) -> bool {
-        let reading = self.reading.try_lock();
-        reading.is_ok_and(|reading| reading.as_ref().is_none_or(|last| last.known.is_none()))
+        self.known().is_none()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Arc<T>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
         // What went wrong is everybody's answer who waited for it, and nobody's afterwards.
         let all = join_all([0, 0, 0].map(ask)).await;
         assert_eq!(all, [Err(2), Err(2), Err(2)]);
-        assert_eq!(latest.last().await.as_deref(), Some(&1), "what was known still is");
+        assert_eq!(latest.last().as_deref(), Some(&1), "what was known still is");
         assert_eq!(ask(0).await, Ok(3));
     }
 

@@ -69,7 +69,7 @@ impl Boards {
         if seats.is_empty() {
             return Ok(Vec::new());
         }
-        let last = self.slots.of(event).current.last().await;
+        let last = self.slots.of(event).current.last();
         if let Some(Ok(known)) = last.map(|last| last.board.categories_of(seats)) {
             return Ok(known);
         }

@@ -47,6 +47,10 @@ impl Engine for Traced {
         self.0.committed()
     }
 
+    fn settled(&self, event: EventId) -> Pending<Seq> {
+        self.0.settled(event)
+    }
+
     fn waiting(&self) -> Duration {
         self.0.waiting()
     }

@@ -64,7 +64,7 @@ pub use steady::ManualClocks;
 pub use steady::{Look, SteadyClock};
 pub use stepped::Stepped;
 
-use crate::engine::{Engine, Failure, Feed, Figures, Pending, Seq};
+use crate::engine::{Answer, Engine, Failure, Feed, Figures, Pending, Seq};
 use disk::Watch;
 use events::{Events, guarded};
 use executor::Executor;
@@ -72,6 +72,7 @@ use feed::TailFeed;
 use journal::Journal;
 use mailbox::{Ask, NotTaken, Slot};
 use onrush_core::ids::EventId;
+use onrush_core::question::EventNow;
 use onrush_core::{Command, Query, Reply, Time, View};
 use progress::Listener;
 use shared::Shared;
@@ -360,6 +361,14 @@ impl Engine for Embedded {
 
     fn committed(&self) -> Seq {
         self.shared.committed()
+    }
+
+    fn settled(&self, event: EventId) -> Pending<Seq> {
+        let (shared, asked) = (self.shared.clone(), self.query(event, EventNow.into()));
+        Box::pin(async move {
+            let Answer { at, as_of, value: _ } = asked.await?;
+            Ok(Answer { at, as_of, value: shared.committed() })
+        })
     }
 
     fn waiting(&self) -> Duration {

@@ -269,8 +269,13 @@ fn entry(
         if let Some(files) = &mut archived.files {
             files.is_over(&event);
         }
-        serde_json::from_str(body)
-            .map_err(|error| damaged(format!("its body is not a list of changes ({error})")))?
+        serde_json::from_str(body).map_err(|error| {
+            let mut why = format!("its body is not a list of changes ({error})");
+            if error.to_string().starts_with("unknown variant") {
+                why.push_str("; if a newer onrush ran here, it wrote that: start that version");
+            }
+            damaged(why)
+        })?
     };
     Ok(FeedEntry { seq, at, event, changes })
 }

@@ -80,6 +80,7 @@ use feed::ArchiveFeed;
 use known::KnownEvent;
 use node::Node;
 use onrush_core::ids::EventId;
+use onrush_core::question::EventNow;
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,8 +107,12 @@ impl RedisEngine {
             sentinels: options.sentinels.clone(),
             certificates: options.certificates.clone(),
         };
-        let client = Client::open(&servers, options.connections, options.timeout_ms).await?;
-        start::check_server(&client).await?;
+        let client = start::patiently(async || {
+            let client = Client::open(&servers, options.connections, options.timeout_ms).await?;
+            start::check_server(&client).await?;
+            Ok(client)
+        });
+        let client = client.await?;
         client.load_all(scripts::all().into_iter()).await;
         let limit = Duration::from_millis(u64::from(options.timeout_ms));
         let transactions = Transactions::new(&servers, client.sentinels().cloned(), limit)?;
@@ -334,6 +339,16 @@ impl Engine for RedisEngine {
 
     fn committed(&self) -> Seq {
         *self.node.archive.newest().borrow()
+    }
+
+    fn settled(&self, event: EventId) -> Pending<Seq> {
+        let node = Arc::clone(&self.node);
+        Box::pin(async move {
+            let Answer { at, as_of, value: _ } =
+                self::query(&node, &event, &EventNow.into()).await?;
+            let value = node.settled(&event).await?;
+            Ok(Answer { at, as_of, value })
+        })
     }
 
     fn waiting(&self) -> Duration {

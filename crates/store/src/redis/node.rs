@@ -15,7 +15,7 @@ use super::wakes::Wakes;
 use super::wire::{self, Call, Outcome};
 use super::{points, query, rebuild, refusal};
 use crate::durations::Durations;
-use crate::engine::Failure;
+use crate::engine::{Failure, Seq};
 use crate::flags::{Flag, Flags};
 use onrush_core::ids::EventId;
 use onrush_core::question::PlaceOf;
@@ -305,6 +305,24 @@ impl Node {
         }
         tracing::warn!(%event, "decided, and not archived in time");
         Err(Failure::Unreachable)
+    }
+
+    /// Archives an event as far as it is known to have come; the number of its last decision among
+    /// those of all events.
+    pub(super) async fn settled(&self, event: &EventId) -> Result<Seq, Failure> {
+        let head = self.known(event).await?.head();
+        self.settle(event, head).await?;
+        let before = Seq(head.seq.0.saturating_sub(1));
+        match self.archive.read_event(event.clone(), before, 1).await {
+            // One that has left for a file was heard of long ago.
+            Ok(page) => Ok(page
+                .first()
+                .map_or_else(|| *self.archive.newest().borrow(), |archived| archived.number)),
+            Err(error) => {
+                tracing::warn!(%event, %error, "the archive cannot be asked how far it has come");
+                Err(Failure::Unreachable)
+            }
+        }
     }
 
     /// All events, in the order they were created.

@@ -4,7 +4,7 @@ use crate::stage::{
     MemoryArchive, OF_TOMORROW, PATIENCE, confirm_command, done, flash_sale, hold, id, open,
     options, rewrite_last, until,
 };
-use onrush_core::change::BookingChange;
+use onrush_core::change::{BookingChange, HoldChange};
 use onrush_core::hold::OnDecline;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::spec::PoolSpec;
@@ -105,6 +105,37 @@ async fn a_confirmation_that_cannot_be_archived_is_not_answered() {
     archive.set_away(false);
     // The same again: it was decided, and is archived by now.
     confirm().await.expect("it is confirmed");
+}
+
+/// Whoever asks one node how far the feed has to be read for an event is told of what another decided
+/// just now, although nobody waited for that to be archived.
+#[tokio::test]
+async fn what_another_node_decided_is_in_the_feed_once_the_event_is_settled() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let nodes =
+        [open(&redis, archive.other_node()).await, open(&redis, archive.other_node()).await];
+    let event = flash_sale(&nodes[0], 100).await;
+    for n in 0..20 {
+        hold(&nodes[n % 2], &event, "ada", &format!("b{n}")).await.expect("units are free");
+        let settled =
+            nodes[(n + 1) % 2].settled(event.clone()).await.expect("it is archived").value;
+        let archived = archive.read(Seq::default(), usize::MAX).await.expect("it can be read");
+        let last = archived.iter().rfind(|archived| archived.entry.event == event);
+        let last = last.expect("the event is there");
+        assert_eq!(last.number, settled);
+        let booking = format!("b{n}");
+        let places = |change: &Change| match change {
+            Change::Hold(HoldChange::HoldPlaced { terms, .. }) => terms.booking.as_str() == booking,
+            _ => false,
+        };
+        assert!(last.entry.changes.iter().any(places), "{booking}: {:?}", last.entry.changes);
+    }
+    let unknown = nodes[0].settled("made-up".parse().expect("an id")).await;
+    assert_eq!(unknown.map(|told| told.value), Err(Failure::Refused(Refusal::EventNotFound)));
+    for node in nodes {
+        node.close().await;
+    }
 }
 
 /// What a failover of the archive loses is in the stream yet: it must not cost a confirmation.

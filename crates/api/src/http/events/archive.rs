@@ -60,7 +60,6 @@ pub async fn archive_event(
     JsonBody(Archiving { why }): JsonBody<Archiving>,
 ) -> Result<Response, Problem> {
     // What is not there, or was archived, is told before anything about its money.
-    sale.view_event(&event).await?;
     settled(&sale, &sagas, &*ledger, &event).await?;
     let command = Command::Archive { reason: operator.because(why) };
     let answer: Answer<()> = sale.engine.run(event.clone(), command).await?;
@@ -105,7 +104,7 @@ async fn settled(
     ledger: &dyn Ledger,
     event: &EventId,
 ) -> Result<(), Problem> {
-    if !sale.is_followed(ledger).await? {
+    if sale.followed_at(ledger, event).await?.is_none() {
         let why = "the ledger has not followed the sale so far; try again in a moment";
         return Err(Problem::new(Code::MoneyUnderWay, why));
     }

@@ -49,13 +49,11 @@ pub async fn revoked(
     Ids(event): Ids<EventId>,
     _: Operator,
 ) -> Result<Response, Problem> {
-    // An unknown event is not one without revoked tickets.
-    let (at, _) = sale.view_event(&event).await?;
     // A booking that is not in the list counts: so nothing that was taken back by then is left out.
-    if !sale.is_followed(&*ledger).await? {
+    let Some(at) = sale.followed_at(&*ledger, &event).await? else {
         let why = "the ledger has not followed the sale so far; ask again in a moment";
         return Err(Problem::new(Code::LedgerUnavailable, why));
-    }
+    };
     let (mut bookings, mut after) = (Vec::new(), None);
     loop {
         let (event, status) = (Some(event.clone()), Some(HoldStatus::Cancelled));
