@@ -30,6 +30,7 @@ pub(crate) struct Catalogue {
     pub(crate) booking_cancelled: Wording,
     pub(crate) booking_refunded: Wording,
     pub(crate) payment_late_refunded: Wording,
+    pub(crate) payment_sent_back: Wording,
 }
 
 /// What one kind of mail says.
@@ -115,6 +116,7 @@ mod tests {
                 &texts.booking_cancelled,
                 &texts.booking_refunded,
                 &texts.payment_late_refunded,
+                &texts.payment_sent_back,
             ] {
                 assert!(wording.subject.contains("{title}"), "{language}: {}", wording.subject);
                 assert_eq!(gaps(&wording.text), 0, "{language}: {}", wording.text);

@@ -48,6 +48,8 @@ pub struct Facts<'a> {
     pub why: &'a str,
     /// Whether it was confirmed after its hold had run out.
     pub late: bool,
+    /// Whether the booking is confirmed, whatever became of one of its payments.
+    pub booked: bool,
     /// The tickets, if it is confirmed.
     pub tickets: &'a [Ticket],
     /// The booking's page.
@@ -142,6 +144,7 @@ fn wording<'t>(texts: &'t Catalogue, facts: &Facts<'_>) -> Option<&'t Wording> {
         BOOKING_EXPIRED => Some(&texts.booking_expired),
         BOOKING_CANCELLED => Some(&texts.booking_cancelled),
         BOOKING_REFUNDED => Some(&texts.booking_refunded),
+        PAYMENT_LATE_REFUNDED if facts.booked => Some(&texts.payment_sent_back),
         PAYMENT_LATE_REFUNDED => Some(&texts.payment_late_refunded),
         _ => None,
     }
@@ -313,6 +316,7 @@ mod tests {
             refund_minor: 0,
             why: "",
             late: false,
+            booked: false,
             tickets,
             url: None,
             url_is_secret: false,

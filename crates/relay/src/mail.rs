@@ -316,6 +316,7 @@ impl Work {
             refund_minor: said.refund_minor,
             why: if message.kind == BOOKING_CANCELLED { &said.why } else { "" },
             late: said.late,
+            booked: booking.status == HoldStatus::Confirmed,
             tickets: &tickets,
             url: url.as_deref(),
             url_is_secret: self.links.is_in_address(),

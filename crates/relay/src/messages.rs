@@ -150,6 +150,7 @@ pub fn refund_done(
         "currency": refund.currency,
         "payment": refund.payment,
         "why": refund.why,
+        "booking_status": booking.map(|booking| booking.status.as_str()),
     });
     let facts = joined(booking.map(facts_of).unwrap_or_else(|| json!({})), more);
     // Colons have no place in the ids of messages, which become parts of addresses.
@@ -281,7 +282,7 @@ mod tests {
         });
         let message = told(&change, &channels(None)).unwrap();
         assert_eq!(told(&change, &channels(None)), Some(message.clone()));
-        assert_eq!((message.id.as_str(), message.kind.as_str()), ("e-7-1", BOOKING_CONFIRMED));
+        assert_eq!((message.id.as_str(), message.kind.as_str()), ("e-7-5-1", BOOKING_CONFIRMED));
         assert_eq!(message.at, Time(5));
         assert_eq!(message.channels, ["mail", "webhook:crm"]);
         assert_eq!(value(&message.body), json!({"payment": "p.1", "late": true}));

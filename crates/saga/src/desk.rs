@@ -12,13 +12,10 @@ use super::sagas::Sagas;
 use onrush_base::amount::readable;
 use onrush_base::metrics::count;
 use onrush_core::ids::{BookingId, PaymentId};
-use onrush_ledger::desk::{DeskEntry, DeskFilter, DeskKind, DeskStatus, Settled};
+use onrush_ledger::desk::{DeskEntry, DeskKind, DeskStatus, Settled};
 use onrush_ledger::money::{Payment, RefundStatus};
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_relay::messages::at_desk;
-
-/// How many entries one booking is looked up with, at most.
-const MOST_OF_ONE: usize = 1_000;
 
 impl From<GatewayError> for NoticeError {
     fn from(error: GatewayError) -> Self {
@@ -39,7 +36,7 @@ impl Sagas {
         self.desk_entry(news, &own).await
     }
 
-    /// Money went back: what of it was sent by the desk is found out, unless all of it is known.
+    /// Money went back: what of it was sent by the desk is found out, unless we sent all of it.
     pub(super) async fn went_back(
         &self,
         reference: &str,
@@ -59,7 +56,7 @@ impl Sagas {
         Ok(())
     }
 
-    /// Money of a payment that went back, by us and by the desk, as far as that is written down.
+    /// Money of a payment that we sent back.
     async fn known_back_minor(
         &self,
         booking: &BookingId,
@@ -76,15 +73,7 @@ impl Sagas {
             Some(&row.payment) == payment
                 && matches!(row.status, RefundStatus::Sent | RefundStatus::Done)
         });
-        let filter = DeskFilter { booking: Some(booking.clone()), ..DeskFilter::default() };
-        let entries = self.ledger.desk(filter, MOST_OF_ONE).await?.rows;
-        let by_desk = entries.iter().filter(|entry| {
-            Some(&entry.payment) == payment
-                && entry.kind == DeskKind::Refund
-                && entry.status != DeskStatus::Stayed
-        });
-        Ok(by_us.map(|row| row.amount_minor).sum::<i64>()
-            + by_desk.map(|entry| entry.amount_minor).sum::<i64>())
+        Ok(by_us.map(|row| row.amount_minor).sum())
     }
 
     async fn whose(&self, reference: &str) -> Result<Option<Ours>, NoticeError> {

@@ -128,6 +128,52 @@ async fn a_dispute_is_seen_when_it_begins_and_when_it_is_decided() {
 }
 
 #[tokio::test]
+async fn an_inquiry_that_becomes_a_dispute_is_told_as_one() {
+    let (at, _, payment) = sold().await;
+    let told = at.fake.events().len();
+    at.fake.dispute(&payment, "fraudulent");
+    let dispute = at.fake.events().remove(told);
+    let with = |status: &str| {
+        let mut event: Value = serde_json::from_slice(&dispute.body).unwrap();
+        event["id"] = json!(format!("evt_{status}"));
+        event["data"]["object"]["status"] = json!(status);
+        signed(&event)
+    };
+    // A bank asks, and takes nothing yet; the operator answers, and the bank is not content.
+    at.bring(&with("warning_needs_response")).await.expect(200);
+    at.bring(&with("warning_under_review")).await.expect(200);
+    let open = at.shop.admin("GET", "/desk?open=true").send().await.expect(200).json();
+    let path = format!("/desk/{}/settle", open["entries"][0]["entry"].as_str().unwrap());
+    let body = json!({"by": "ann", "why": "the bank was answered"});
+    at.shop.admin("POST", &path).json(&body).send().await.expect(200);
+    at.bring(&with("warning_closed")).await.expect(200);
+    at.bring(&dispute).await.expect(200);
+    let open = at.shop.admin("GET", "/desk?open=true").send().await.expect(200).json();
+    let entries = open["entries"].as_array().unwrap();
+    let is_new = |entry: &&Value| {
+        entry["status"] == "open" && entry["why"].as_str().unwrap().starts_with("needs_response")
+    };
+    assert_eq!(entries.iter().filter(is_new).count(), 1, "{open}");
+}
+
+#[tokio::test]
+async fn a_refund_at_the_desk_is_seen_although_a_second_payment_went_back_before() {
+    let (at, _, payment) = sold().await;
+    let told = at.fake.events().len();
+    at.fake.refund_at_desk(&payment, 2_500);
+    at.fake.tell_of_refunds(&payment);
+    let of_first = at.fake.events().remove(told + 1);
+    at.fake.pay_again(&payment);
+    at.fake.refund_at_desk(&payment, 2_500);
+    let told = at.fake.events().len();
+    at.fake.tell_of_refunds(&payment);
+    at.bring_from(told).await;
+    assert_eq!(entries(&at).await.len(), 1, "the second payment's");
+    at.bring(&of_first).await.expect(200);
+    assert_eq!(entries(&at).await.len(), 2, "and that of the booking's own");
+}
+
+#[tokio::test]
 async fn refunds_of_our_own_and_what_others_do_at_the_account_are_nobodys_news() {
     let (at, booking, payment) = sold().await;
     let path = format!("/events/e/bookings/{booking}/cancel");

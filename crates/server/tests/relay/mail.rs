@@ -562,6 +562,7 @@ fn mails_say_what_they_said_in_every_language() {
         (BOOKING_CANCELLED, false),
         (BOOKING_REFUNDED, false),
         (PAYMENT_LATE_REFUNDED, false),
+        (PAYMENT_LATE_REFUNDED, true),
     ];
     let tax = Tax { name: "VAT".into(), rate_bp: 700 };
     let mut told = String::new();
@@ -583,6 +584,7 @@ fn mails_say_what_they_said_in_every_language() {
                 refund_minor: if kind == BOOKING_CONFIRMED { 0 } else { 12_000 },
                 why: if is_cancelled { "rain" } else { "" },
                 late,
+                booked: late,
                 tickets: if kind == BOOKING_CONFIRMED { &tickets } else { &[] },
                 url: Some("https://shop.example/b/e.1"),
                 url_is_secret: true,

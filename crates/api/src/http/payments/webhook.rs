@@ -54,7 +54,10 @@ pub(crate) async fn take_in(
     let taken = tokio::spawn(spans::carried(async move { sagas.notice(notice).await })).await;
     match taken {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(NoticeError::Mismatch(why))) => Err(Problem::new(Code::WebhookMismatch, why)),
+        Ok(Err(NoticeError::Mismatch(why))) => {
+            tracing::warn!(gateway = name, why, "a message of the gateway's was refused");
+            Err(Problem::new(Code::WebhookMismatch, why))
+        }
         Ok(Err(NoticeError::Ledger(error))) => Err(error.into()),
         Ok(Err(NoticeError::Gateway(why))) => Err(Problem::new(Code::GatewayUnavailable, why)),
         Err(_) => {

@@ -43,6 +43,10 @@ pub(super) fn dispute(dispute: Dispute) -> Result<Option<News>, NotGenuine> {
     let money = from_stripe(amount, &currency).ok_or(NotGenuine::Unreadable)?;
     let (amount_minor, currency) = money;
     let reason = reason.unwrap_or_else(|| "no reason given".into());
+    // A bank that only asks has taken nothing. If it is not content it begins a dispute under the
+    // same id, which is news and has an end of its own.
+    let is_inquiry = status.starts_with("warning_");
+    let reference = if is_inquiry { format!("{id}.inquiry") } else { id };
     Ok(Some(News::Desk(DeskNews {
         kind: DeskKind::Dispute,
         status: match status.as_str() {
@@ -50,7 +54,7 @@ pub(super) fn dispute(dispute: Dispute) -> Result<Option<News>, NotGenuine> {
             "won" | "warning_closed" | "prevented" => DeskStatus::Stayed,
             _ => DeskStatus::Open,
         },
-        reference: id,
+        reference,
         of,
         ours: None,
         amount_minor,
