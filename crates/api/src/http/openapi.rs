@@ -65,10 +65,9 @@ impl Modify for Schemes {
     }
 }
 
-/// Writes down which scope each operation needs, that the cookie does wherever a key does, and what
-/// may come of it.
+/// Writes down which operations need a key, of which scope, that the cookie does wherever a key does,
+/// and what may come of it.
 pub(super) fn say_who_may(document: &mut utoipa::openapi::OpenApi) {
-    let needs = |name: &str| SecurityRequirement::new(name, Vec::<String>::new());
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in [
             (Method::GET, &mut item.get),
@@ -78,10 +77,6 @@ pub(super) fn say_who_may(document: &mut utoipa::openapi::OpenApi) {
             (Method::PATCH, &mut item.patch),
         ] {
             let Some(operation) = operation else { continue };
-            let Some(security) = &mut operation.security else { continue };
-            if !security.contains(&needs("key")) {
-                continue;
-            }
             let Some(scope) = scopes::needed(&method, path) else { continue };
             let with = |name: &str| SecurityRequirement::new(name, [scope.name()]);
             let session = if method == Method::GET {
@@ -89,7 +84,7 @@ pub(super) fn say_who_may(document: &mut utoipa::openapi::OpenApi) {
             } else {
                 with("session").add("csrf", Vec::<String>::new())
             };
-            *security = vec![with("key"), session];
+            operation.security = Some(vec![with("key"), session]);
             let responses = &mut operation.responses.responses;
             responses.entry("403".to_owned()).or_insert_with(|| described(403).into());
         }

@@ -9,366 +9,176 @@ use onrush_store::Failure;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
-/// The server's own codes; those of the rules are [`Refusal::code`]. docs/errors.md explains both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    /// The body is not JSON.
-    MalformedJson,
-    /// The body is JSON of the wrong shape.
-    InvalidBody,
-    /// The body is not called `application/json`.
-    UnsupportedMediaType,
-    /// The request names no host, or two.
-    InvalidHost,
-    /// The body is longer than allowed.
-    BodyTooLarge,
-    /// The body does not come, or comes too slowly.
-    BodyTooSlow,
-    /// A part of the path, or an id in the body, is not an id.
-    InvalidId,
-    /// The query string is of the wrong shape.
-    InvalidQuery,
-    /// `Idempotency-Key` is missing.
-    IdempotencyKeyRequired,
-    /// `Idempotency-Key` is empty, too long or unprintable.
-    IdempotencyKeyInvalid,
-    /// Settings do not go together.
-    SettingsConflict,
-    /// The seating plan cannot be used.
-    InvalidPlan,
-    /// No token was sent.
-    TokenMissing,
-    /// The token is not one of ours.
-    TokenInvalid,
-    /// The token was valid once.
-    TokenExpired,
-    /// The stream ticket is not one of ours, or was used.
-    TicketInvalid,
-    /// The key is a right one, and gives no right to this.
-    ScopeMissing,
-    /// A page of another origin asks.
-    OriginRefused,
-    /// A signed-in browser's request lacks the token that proves that one of our pages sent it.
-    CsrfRefused,
-    /// No OpenID provider is configured.
-    OidcOff,
-    /// The OpenID provider does not answer.
-    OidcUnavailable,
-    /// The sign-in was not begun in this browser, or is over.
-    OidcNotBegun,
-    /// The OpenID provider signs nobody in.
-    OidcRefused,
-    /// The OpenID provider did not sign them in as is demanded.
-    OidcInsufficient,
-    /// What the OpenID provider tells cannot be believed.
-    OidcNotGenuine,
-    /// No group of theirs gives the right to anything.
-    OidcNoScopes,
-    /// Guest tokens are switched off.
-    GuestsDisabled,
-    /// It is for guests, and the token is the shop's.
-    NotAGuest,
-    /// The booking's link was withdrawn.
-    LinkWithdrawn,
-    /// There is no such code from another device.
-    CarryCodeNotFound,
-    /// No channel of the event has such a code.
-    ChannelCodeNotFound,
-    /// There is nothing at this path.
-    PathNotFound,
-    /// The path does not know this method.
-    MethodNotAllowed,
-    /// The event has no draw.
-    DrawNotFound,
-    /// There is no flag of this name.
-    FlagNotFound,
-    /// It concerns what nodes share, and this server shares nothing.
-    NeedsCluster,
-    /// The list of entrants is not fixed yet.
-    PrequeueNotClosed,
-    /// The request should have been a WebSocket handshake.
-    UpgradeRequired,
-    /// A visitor or an address asks too often.
-    RateLimited,
-    /// Too much is asked at once.
-    Busy,
-    /// As many streams are open as may be.
-    StreamsFull,
-    /// As many streams of one visitor or address are open as one may have.
-    TooManyStreams,
-    /// As many connections are open as may be.
-    ConnectionsFull,
-    /// As many connections of one address are open as one may have.
-    TooManyConnections,
-    /// The disk is nearly full.
-    DiskLow,
-    /// The event lost its latest changes and is being rebuilt.
-    EventRebuilding,
-    /// The engine's servers do not answer.
-    EngineUnreachable,
-    /// The engine has stopped, or the server is starting or stopping.
-    Stopped,
-    /// No payment gateway is configured.
-    PaymentsOff,
-    /// No receipts are issued.
-    ReceiptsOff,
-    /// There is no receipt of this number.
-    ReceiptNotFound,
-    /// The payment gateway does not answer.
-    GatewayUnavailable,
-    /// The payment gateway will not have the payment.
-    GatewayRefused,
-    /// The payment gateway takes no such currency or amount.
-    GatewayCannotTake,
-    /// There is no gateway of this name.
-    GatewayNotFound,
-    /// A gateway's message is not signed, wrongly signed or too old.
-    WebhookNotGenuine,
-    /// A gateway's message contradicts what was asked for.
-    WebhookMismatch,
-    /// The same request is under way.
-    InProgress,
-    /// Nobody knows whether the same request was done, and doing it again would do it twice.
-    OutcomeUnknown,
-    /// Money of the event is still under way, or a document about it is missing.
-    MoneyUnderWay,
-    /// The ledger cannot be read or written.
-    LedgerUnavailable,
-    /// There is no saga of this booking.
-    SagaNotFound,
-    /// The saga goes on by itself.
-    SagaNotStuck,
-    /// The ticket is not signed by us.
-    TicketNotGenuine,
-    /// There is no such dead letter.
-    MessageNotFound,
-    /// The gateway's own desk did nothing of this id.
-    DeskEntryNotFound,
-    /// Something is wrong on our side.
-    Internal,
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal $status:ident $again:ident;)+) => {
+        /// The server's own codes; those of the rules are [`Refusal::code`]. docs/errors.md explains
+        /// both.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Code {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Code {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The code as it is sent, and its HTTP status.
+            #[must_use]
+            pub const fn facts(self) -> (&'static str, StatusCode) {
+                match self {
+                    $(Self::$name => ($code, StatusCode::$status),)+
+                }
+            }
+
+            /// Whether the same request may succeed later without anything being mended.
+            #[must_use]
+            pub const fn is_retryable(self) -> bool {
+                match self {
+                    $(Self::$name => codes!(@again $again),)+
+                }
+            }
+        }
+    };
+    (@again later) => { true };
+    (@again never) => { false };
 }
 
-impl Code {
-    /// All of them.
-    pub const ALL: [Self; 67] = [
-        Self::MalformedJson,
-        Self::InvalidBody,
-        Self::UnsupportedMediaType,
-        Self::InvalidHost,
-        Self::BodyTooLarge,
-        Self::BodyTooSlow,
-        Self::InvalidId,
-        Self::InvalidQuery,
-        Self::IdempotencyKeyRequired,
-        Self::IdempotencyKeyInvalid,
-        Self::SettingsConflict,
-        Self::InvalidPlan,
-        Self::TokenMissing,
-        Self::TokenInvalid,
-        Self::TokenExpired,
-        Self::TicketInvalid,
-        Self::ScopeMissing,
-        Self::OriginRefused,
-        Self::CsrfRefused,
-        Self::OidcOff,
-        Self::OidcUnavailable,
-        Self::OidcNotBegun,
-        Self::OidcRefused,
-        Self::OidcInsufficient,
-        Self::OidcNotGenuine,
-        Self::OidcNoScopes,
-        Self::GuestsDisabled,
-        Self::NotAGuest,
-        Self::LinkWithdrawn,
-        Self::CarryCodeNotFound,
-        Self::ChannelCodeNotFound,
-        Self::PathNotFound,
-        Self::MethodNotAllowed,
-        Self::DrawNotFound,
-        Self::FlagNotFound,
-        Self::NeedsCluster,
-        Self::PrequeueNotClosed,
-        Self::UpgradeRequired,
-        Self::RateLimited,
-        Self::Busy,
-        Self::StreamsFull,
-        Self::TooManyStreams,
-        Self::ConnectionsFull,
-        Self::TooManyConnections,
-        Self::DiskLow,
-        Self::EventRebuilding,
-        Self::EngineUnreachable,
-        Self::Stopped,
-        Self::PaymentsOff,
-        Self::ReceiptsOff,
-        Self::ReceiptNotFound,
-        Self::GatewayUnavailable,
-        Self::GatewayRefused,
-        Self::GatewayCannotTake,
-        Self::GatewayNotFound,
-        Self::WebhookNotGenuine,
-        Self::WebhookMismatch,
-        Self::InProgress,
-        Self::OutcomeUnknown,
-        Self::MoneyUnderWay,
-        Self::LedgerUnavailable,
-        Self::SagaNotFound,
-        Self::SagaNotStuck,
-        Self::TicketNotGenuine,
-        Self::MessageNotFound,
-        Self::DeskEntryNotFound,
-        Self::Internal,
-    ];
-
-    /// The code as it is sent, and its HTTP status.
-    #[must_use]
-    pub const fn facts(self) -> (&'static str, StatusCode) {
-        match self {
-            Self::MalformedJson => ("MALFORMED_JSON", StatusCode::BAD_REQUEST),
-            Self::InvalidBody => ("INVALID_BODY", StatusCode::UNPROCESSABLE_ENTITY),
-            Self::UnsupportedMediaType => {
-                ("UNSUPPORTED_MEDIA_TYPE", StatusCode::UNSUPPORTED_MEDIA_TYPE)
-            }
-            Self::InvalidHost => ("INVALID_HOST", StatusCode::BAD_REQUEST),
-            Self::BodyTooLarge => ("BODY_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE),
-            Self::BodyTooSlow => ("BODY_TOO_SLOW", StatusCode::REQUEST_TIMEOUT),
-            Self::InvalidId => ("INVALID_ID", StatusCode::BAD_REQUEST),
-            Self::InvalidQuery => ("INVALID_QUERY", StatusCode::BAD_REQUEST),
-            Self::IdempotencyKeyRequired => ("IDEMPOTENCY_KEY_REQUIRED", StatusCode::BAD_REQUEST),
-            Self::IdempotencyKeyInvalid => ("IDEMPOTENCY_KEY_INVALID", StatusCode::BAD_REQUEST),
-            Self::SettingsConflict => ("SETTINGS_CONFLICT", StatusCode::CONFLICT),
-            Self::InvalidPlan => ("INVALID_PLAN", StatusCode::CONFLICT),
-            Self::TokenMissing => ("TOKEN_MISSING", StatusCode::UNAUTHORIZED),
-            Self::TokenInvalid => ("TOKEN_INVALID", StatusCode::UNAUTHORIZED),
-            Self::TokenExpired => ("TOKEN_EXPIRED", StatusCode::UNAUTHORIZED),
-            Self::TicketInvalid => ("TICKET_INVALID", StatusCode::UNAUTHORIZED),
-            Self::ScopeMissing => ("SCOPE_MISSING", StatusCode::FORBIDDEN),
-            Self::OriginRefused => ("ORIGIN_REFUSED", StatusCode::FORBIDDEN),
-            Self::CsrfRefused => ("CSRF_REFUSED", StatusCode::FORBIDDEN),
-            Self::OidcOff => ("OIDC_OFF", StatusCode::CONFLICT),
-            Self::OidcUnavailable => ("OIDC_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
-            Self::OidcNotBegun => ("OIDC_NOT_BEGUN", StatusCode::BAD_REQUEST),
-            Self::OidcRefused => ("OIDC_REFUSED", StatusCode::FORBIDDEN),
-            Self::OidcInsufficient => ("OIDC_INSUFFICIENT", StatusCode::FORBIDDEN),
-            Self::OidcNotGenuine => ("OIDC_NOT_GENUINE", StatusCode::BAD_GATEWAY),
-            Self::OidcNoScopes => ("OIDC_NO_SCOPES", StatusCode::FORBIDDEN),
-            Self::GuestsDisabled => ("GUESTS_DISABLED", StatusCode::FORBIDDEN),
-            Self::NotAGuest => ("NOT_A_GUEST", StatusCode::FORBIDDEN),
-            Self::LinkWithdrawn => ("LINK_WITHDRAWN", StatusCode::UNAUTHORIZED),
-            Self::CarryCodeNotFound => ("CARRY_CODE_NOT_FOUND", StatusCode::NOT_FOUND),
-            Self::ChannelCodeNotFound => ("CHANNEL_CODE_NOT_FOUND", StatusCode::NOT_FOUND),
-            Self::PathNotFound => ("PATH_NOT_FOUND", StatusCode::NOT_FOUND),
-            Self::MethodNotAllowed => ("METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
-            Self::DrawNotFound => ("DRAW_NOT_FOUND", StatusCode::NOT_FOUND),
-            Self::FlagNotFound => ("FLAG_NOT_FOUND", StatusCode::NOT_FOUND),
-            Self::NeedsCluster => ("NEEDS_CLUSTER", StatusCode::CONFLICT),
-            Self::PrequeueNotClosed => ("PREQUEUE_NOT_CLOSED", StatusCode::CONFLICT),
-            Self::UpgradeRequired => ("UPGRADE_REQUIRED", StatusCode::UPGRADE_REQUIRED),
-            Self::RateLimited => ("RATE_LIMITED", StatusCode::TOO_MANY_REQUESTS),
-            Self::Busy => ("BUSY", StatusCode::SERVICE_UNAVAILABLE),
-            Self::StreamsFull => ("STREAMS_FULL", StatusCode::SERVICE_UNAVAILABLE),
-            Self::TooManyStreams => ("TOO_MANY_STREAMS", StatusCode::TOO_MANY_REQUESTS),
-            Self::ConnectionsFull => ("CONNECTIONS_FULL", StatusCode::SERVICE_UNAVAILABLE),
-            Self::TooManyConnections => ("TOO_MANY_CONNECTIONS", StatusCode::TOO_MANY_REQUESTS),
-            Self::DiskLow => ("DISK_LOW", StatusCode::SERVICE_UNAVAILABLE),
-            Self::EventRebuilding => ("EVENT_REBUILDING", StatusCode::SERVICE_UNAVAILABLE),
-            Self::EngineUnreachable => ("ENGINE_UNREACHABLE", StatusCode::SERVICE_UNAVAILABLE),
-            Self::Stopped => ("STOPPED", StatusCode::SERVICE_UNAVAILABLE),
-            Self::PaymentsOff => ("PAYMENTS_OFF", StatusCode::CONFLICT),
-            Self::ReceiptsOff => ("RECEIPTS_OFF", StatusCode::CONFLICT),
-            Self::ReceiptNotFound => ("RECEIPT_NOT_FOUND", StatusCode::NOT_FOUND),
-            Self::GatewayUnavailable => ("GATEWAY_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
-            Self::GatewayRefused => ("GATEWAY_REFUSED", StatusCode::BAD_GATEWAY),
-            Self::GatewayCannotTake => ("GATEWAY_CANNOT_TAKE", StatusCode::CONFLICT),
-            Self::GatewayNotFound => ("GATEWAY_NOT_FOUND", StatusCode::NOT_FOUND),
-            Self::WebhookNotGenuine => ("WEBHOOK_NOT_GENUINE", StatusCode::BAD_REQUEST),
-            Self::WebhookMismatch => ("WEBHOOK_MISMATCH", StatusCode::CONFLICT),
-            Self::InProgress => ("IN_PROGRESS", StatusCode::CONFLICT),
-            Self::OutcomeUnknown => ("OUTCOME_UNKNOWN", StatusCode::CONFLICT),
-            Self::MoneyUnderWay => ("MONEY_UNDER_WAY", StatusCode::CONFLICT),
-            Self::LedgerUnavailable => ("LEDGER_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
-            Self::SagaNotFound => ("SAGA_NOT_FOUND", StatusCode::NOT_FOUND),
-            Self::SagaNotStuck => ("SAGA_NOT_STUCK", StatusCode::CONFLICT),
-            Self::TicketNotGenuine => ("TICKET_NOT_GENUINE", StatusCode::UNPROCESSABLE_ENTITY),
-            Self::MessageNotFound => ("MESSAGE_NOT_FOUND", StatusCode::NOT_FOUND),
-            Self::DeskEntryNotFound => ("DESK_ENTRY_NOT_FOUND", StatusCode::NOT_FOUND),
-            Self::Internal => ("INTERNAL", StatusCode::INTERNAL_SERVER_ERROR),
-        }
-    }
-
-    /// Whether the same request may succeed later without anything being mended.
-    #[must_use]
-    pub const fn is_retryable(self) -> bool {
-        match self {
-            Self::PrequeueNotClosed
-            | Self::RateLimited
-            | Self::Busy
-            | Self::StreamsFull
-            | Self::TooManyStreams
-            | Self::ConnectionsFull
-            | Self::TooManyConnections
-            | Self::BodyTooSlow
-            | Self::DiskLow
-            | Self::EventRebuilding
-            | Self::EngineUnreachable
-            | Self::Stopped
-            | Self::GatewayUnavailable
-            | Self::OidcUnavailable
-            | Self::InProgress
-            | Self::MoneyUnderWay
-            | Self::LedgerUnavailable => true,
-            Self::MalformedJson
-            | Self::InvalidBody
-            | Self::UnsupportedMediaType
-            | Self::BodyTooLarge
-            | Self::InvalidHost
-            | Self::InvalidId
-            | Self::InvalidQuery
-            | Self::IdempotencyKeyRequired
-            | Self::IdempotencyKeyInvalid
-            | Self::SettingsConflict
-            | Self::InvalidPlan
-            | Self::TokenMissing
-            | Self::TokenInvalid
-            | Self::TokenExpired
-            | Self::TicketInvalid
-            | Self::ScopeMissing
-            | Self::OriginRefused
-            | Self::CsrfRefused
-            | Self::OidcOff
-            | Self::OidcNotBegun
-            | Self::OidcRefused
-            | Self::OidcInsufficient
-            | Self::OidcNotGenuine
-            | Self::OidcNoScopes
-            | Self::GuestsDisabled
-            | Self::NotAGuest
-            | Self::LinkWithdrawn
-            | Self::CarryCodeNotFound
-            | Self::ChannelCodeNotFound
-            | Self::PathNotFound
-            | Self::MethodNotAllowed
-            | Self::DrawNotFound
-            | Self::FlagNotFound
-            | Self::NeedsCluster
-            | Self::UpgradeRequired
-            | Self::PaymentsOff
-            | Self::ReceiptsOff
-            | Self::ReceiptNotFound
-            | Self::GatewayRefused
-            | Self::GatewayCannotTake
-            | Self::GatewayNotFound
-            | Self::WebhookNotGenuine
-            | Self::WebhookMismatch
-            | Self::OutcomeUnknown
-            | Self::SagaNotFound
-            | Self::SagaNotStuck
-            | Self::TicketNotGenuine
-            | Self::MessageNotFound
-            | Self::DeskEntryNotFound
-            | Self::Internal => false,
-        }
-    }
+// Name = code, status, and whether the same request may succeed later.
+codes! {
+    /// The body is not JSON.
+    MalformedJson = "MALFORMED_JSON" BAD_REQUEST never;
+    /// The body is JSON of the wrong shape.
+    InvalidBody = "INVALID_BODY" UNPROCESSABLE_ENTITY never;
+    /// The body is not called `application/json`.
+    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE" UNSUPPORTED_MEDIA_TYPE never;
+    /// The request names no host, or two.
+    InvalidHost = "INVALID_HOST" BAD_REQUEST never;
+    /// The body is longer than allowed.
+    BodyTooLarge = "BODY_TOO_LARGE" PAYLOAD_TOO_LARGE never;
+    /// The body does not come, or comes too slowly.
+    BodyTooSlow = "BODY_TOO_SLOW" REQUEST_TIMEOUT later;
+    /// A part of the path, or an id in the body, is not an id.
+    InvalidId = "INVALID_ID" BAD_REQUEST never;
+    /// The query string is of the wrong shape.
+    InvalidQuery = "INVALID_QUERY" BAD_REQUEST never;
+    /// `Idempotency-Key` is missing.
+    IdempotencyKeyRequired = "IDEMPOTENCY_KEY_REQUIRED" BAD_REQUEST never;
+    /// `Idempotency-Key` is empty, too long or unprintable.
+    IdempotencyKeyInvalid = "IDEMPOTENCY_KEY_INVALID" BAD_REQUEST never;
+    /// Settings do not go together.
+    SettingsConflict = "SETTINGS_CONFLICT" CONFLICT never;
+    /// The seating plan cannot be used.
+    InvalidPlan = "INVALID_PLAN" CONFLICT never;
+    /// No token was sent.
+    TokenMissing = "TOKEN_MISSING" UNAUTHORIZED never;
+    /// The token is not one of ours.
+    TokenInvalid = "TOKEN_INVALID" UNAUTHORIZED never;
+    /// The token was valid once.
+    TokenExpired = "TOKEN_EXPIRED" UNAUTHORIZED never;
+    /// The stream ticket is not one of ours, or was used.
+    TicketInvalid = "TICKET_INVALID" UNAUTHORIZED never;
+    /// The key is a right one, and gives no right to this.
+    ScopeMissing = "SCOPE_MISSING" FORBIDDEN never;
+    /// A page of another origin asks.
+    OriginRefused = "ORIGIN_REFUSED" FORBIDDEN never;
+    /// A signed-in browser's request lacks the token that proves that one of our pages sent it.
+    CsrfRefused = "CSRF_REFUSED" FORBIDDEN never;
+    /// No OpenID provider is configured.
+    OidcOff = "OIDC_OFF" CONFLICT never;
+    /// The OpenID provider does not answer.
+    OidcUnavailable = "OIDC_UNAVAILABLE" SERVICE_UNAVAILABLE later;
+    /// The sign-in was not begun in this browser, or is over.
+    OidcNotBegun = "OIDC_NOT_BEGUN" BAD_REQUEST never;
+    /// The OpenID provider signs nobody in.
+    OidcRefused = "OIDC_REFUSED" FORBIDDEN never;
+    /// The OpenID provider did not sign them in as is demanded.
+    OidcInsufficient = "OIDC_INSUFFICIENT" FORBIDDEN never;
+    /// What the OpenID provider tells cannot be believed.
+    OidcNotGenuine = "OIDC_NOT_GENUINE" BAD_GATEWAY never;
+    /// No group of theirs gives the right to anything.
+    OidcNoScopes = "OIDC_NO_SCOPES" FORBIDDEN never;
+    /// Guest tokens are switched off.
+    GuestsDisabled = "GUESTS_DISABLED" FORBIDDEN never;
+    /// It is for guests, and the token is the shop's.
+    NotAGuest = "NOT_A_GUEST" FORBIDDEN never;
+    /// The booking's link was withdrawn.
+    LinkWithdrawn = "LINK_WITHDRAWN" UNAUTHORIZED never;
+    /// There is no such code from another device.
+    CarryCodeNotFound = "CARRY_CODE_NOT_FOUND" NOT_FOUND never;
+    /// No channel of the event has such a code.
+    ChannelCodeNotFound = "CHANNEL_CODE_NOT_FOUND" NOT_FOUND never;
+    /// There is nothing at this path.
+    PathNotFound = "PATH_NOT_FOUND" NOT_FOUND never;
+    /// The path does not know this method.
+    MethodNotAllowed = "METHOD_NOT_ALLOWED" METHOD_NOT_ALLOWED never;
+    /// The event has no draw.
+    DrawNotFound = "DRAW_NOT_FOUND" NOT_FOUND never;
+    /// There is no flag of this name.
+    FlagNotFound = "FLAG_NOT_FOUND" NOT_FOUND never;
+    /// It concerns what nodes share, and this server shares nothing.
+    NeedsCluster = "NEEDS_CLUSTER" CONFLICT never;
+    /// The list of entrants is not fixed yet.
+    PrequeueNotClosed = "PREQUEUE_NOT_CLOSED" CONFLICT later;
+    /// The request should have been a WebSocket handshake.
+    UpgradeRequired = "UPGRADE_REQUIRED" UPGRADE_REQUIRED never;
+    /// A visitor or an address asks too often.
+    RateLimited = "RATE_LIMITED" TOO_MANY_REQUESTS later;
+    /// Too much is asked at once.
+    Busy = "BUSY" SERVICE_UNAVAILABLE later;
+    /// As many streams are open as may be.
+    StreamsFull = "STREAMS_FULL" SERVICE_UNAVAILABLE later;
+    /// As many streams of one visitor or address are open as one may have.
+    TooManyStreams = "TOO_MANY_STREAMS" TOO_MANY_REQUESTS later;
+    /// As many connections are open as may be.
+    ConnectionsFull = "CONNECTIONS_FULL" SERVICE_UNAVAILABLE later;
+    /// As many connections of one address are open as one may have.
+    TooManyConnections = "TOO_MANY_CONNECTIONS" TOO_MANY_REQUESTS later;
+    /// The disk is nearly full.
+    DiskLow = "DISK_LOW" SERVICE_UNAVAILABLE later;
+    /// The event lost its latest changes and is being rebuilt.
+    EventRebuilding = "EVENT_REBUILDING" SERVICE_UNAVAILABLE later;
+    /// The engine's servers do not answer.
+    EngineUnreachable = "ENGINE_UNREACHABLE" SERVICE_UNAVAILABLE later;
+    /// The engine has stopped, or the server is starting or stopping.
+    Stopped = "STOPPED" SERVICE_UNAVAILABLE later;
+    /// No payment gateway is configured.
+    PaymentsOff = "PAYMENTS_OFF" CONFLICT never;
+    /// No receipts are issued.
+    ReceiptsOff = "RECEIPTS_OFF" CONFLICT never;
+    /// There is no receipt of this number.
+    ReceiptNotFound = "RECEIPT_NOT_FOUND" NOT_FOUND never;
+    /// The payment gateway does not answer.
+    GatewayUnavailable = "GATEWAY_UNAVAILABLE" SERVICE_UNAVAILABLE later;
+    /// The payment gateway will not have the payment.
+    GatewayRefused = "GATEWAY_REFUSED" BAD_GATEWAY never;
+    /// The payment gateway takes no such currency or amount.
+    GatewayCannotTake = "GATEWAY_CANNOT_TAKE" CONFLICT never;
+    /// There is no gateway of this name.
+    GatewayNotFound = "GATEWAY_NOT_FOUND" NOT_FOUND never;
+    /// A gateway's message is not signed, wrongly signed or too old.
+    WebhookNotGenuine = "WEBHOOK_NOT_GENUINE" BAD_REQUEST never;
+    /// A gateway's message contradicts what was asked for.
+    WebhookMismatch = "WEBHOOK_MISMATCH" CONFLICT never;
+    /// The same request is under way.
+    InProgress = "IN_PROGRESS" CONFLICT later;
+    /// Nobody knows whether the same request was done, and doing it again would do it twice.
+    OutcomeUnknown = "OUTCOME_UNKNOWN" CONFLICT never;
+    /// Money of the event is still under way, or a document about it is missing.
+    MoneyUnderWay = "MONEY_UNDER_WAY" CONFLICT later;
+    /// The ledger cannot be read or written.
+    LedgerUnavailable = "LEDGER_UNAVAILABLE" SERVICE_UNAVAILABLE later;
+    /// There is no saga of this booking.
+    SagaNotFound = "SAGA_NOT_FOUND" NOT_FOUND never;
+    /// The saga goes on by itself.
+    SagaNotStuck = "SAGA_NOT_STUCK" CONFLICT never;
+    /// The ticket is not signed by us.
+    TicketNotGenuine = "TICKET_NOT_GENUINE" UNPROCESSABLE_ENTITY never;
+    /// There is no such dead letter.
+    MessageNotFound = "MESSAGE_NOT_FOUND" NOT_FOUND never;
+    /// The gateway's own desk did nothing of this id.
+    DeskEntryNotFound = "DESK_ENTRY_NOT_FOUND" NOT_FOUND never;
+    /// Something is wrong on our side.
+    Internal = "INTERNAL" INTERNAL_SERVER_ERROR never;
 }
 
 /// A problem on its way out.

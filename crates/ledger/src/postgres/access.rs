@@ -24,9 +24,7 @@ pub(super) use withdrawing;
 /// The generation of a booking's link.
 pub(super) struct Generation(pub(super) BookingId);
 
-impl Ask for Generation {
-    type Answer = u32;
-
+impl Ask<u32> for Generation {
     async fn run(&self, db: &mut Client) -> Result<u32, Fault> {
         let sql = "SELECT generation FROM link_generations WHERE booking_id = $1";
         let found = first(db, sql, &[&self.0.as_str()]).await?;
@@ -37,9 +35,7 @@ impl Ask for Generation {
 /// Withdraws a booking's link.
 pub(super) struct Withdraw(pub(super) BookingId);
 
-impl Ask for Withdraw {
-    type Answer = u32;
-
+impl Ask<u32> for Withdraw {
     async fn run(&self, db: &mut Client) -> Result<u32, Fault> {
         let sql = concat!(
             withdrawing!("SELECT $1::text AS booking_id"),
@@ -59,9 +55,7 @@ fn number(generation: i64) -> Result<u32, Fault> {
 /// Keeps a code.
 pub(super) struct KeepCode(pub(super) CarryCode, pub(super) Time);
 
-impl Ask for KeepCode {
-    type Answer = ();
-
+impl Ask<()> for KeepCode {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let Self(code, at) = self;
         execute(db, "DELETE FROM carry_codes WHERE expires_at <= $1", &[&at.0]).await?;
@@ -79,9 +73,7 @@ impl Ask for KeepCode {
 /// Takes a code, so that nobody else can.
 pub(super) struct TakeCode(pub(super) [u8; 32], pub(super) Time);
 
-impl Ask for TakeCode {
-    type Answer = Option<UserId>;
-
+impl Ask<Option<UserId>> for TakeCode {
     async fn run(&self, db: &mut Client) -> Result<Option<UserId>, Fault> {
         let sql = "DELETE FROM carry_codes WHERE hash = $1 AND expires_at > $2 RETURNING user_id";
         let found = first(db, sql, &[&self.0.as_slice(), &self.1.0]).await?;

@@ -13,9 +13,7 @@ pub(super) const FORGOTTEN_AT_ONCE: u64 = 500;
 /// Writes down what was done.
 pub(super) struct Note(pub(super) Action);
 
-impl Ask for Note {
-    type Answer = ();
-
+impl Ask<()> for Note {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let sql = "INSERT INTO actions SELECT * FROM \
                    json_populate_recordset(NULL::actions, $1::text::json) \
@@ -27,9 +25,7 @@ impl Ask for Note {
 /// Forgets the oldest of what was done before a time.
 pub(super) struct Forget(pub(super) Time);
 
-impl Ask for Forget {
-    type Answer = u64;
-
+impl Ask<u64> for Forget {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
         let limit = i64::try_from(FORGOTTEN_AT_ONCE).unwrap_or(i64::MAX);
         let sql = "DELETE FROM actions WHERE request_id IN (SELECT request_id FROM actions \

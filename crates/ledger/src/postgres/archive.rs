@@ -291,9 +291,7 @@ pub(super) fn read(row: &Row) -> Result<ArchivedRow, Fault> {
 /// Decisions of all events after a number.
 pub(super) struct ReadFeed(pub(super) u64, pub(super) usize);
 
-impl Ask for ReadFeed {
-    type Answer = Vec<ArchivedRow>;
-
+impl Ask<Vec<ArchivedRow>> for ReadFeed {
     async fn run(&self, db: &mut Client) -> Result<Vec<ArchivedRow>, Fault> {
         let sql = format!(
             "SELECT {COLUMNS} FROM feed WHERE number > $1 AND NOT lost ORDER BY number LIMIT $2"
@@ -306,9 +304,7 @@ impl Ask for ReadFeed {
 /// Decisions of one event after an own number.
 pub(super) struct ReadEvent(pub(super) EventId, pub(super) u64, pub(super) usize);
 
-impl Ask for ReadEvent {
-    type Answer = Vec<ArchivedRow>;
-
+impl Ask<Vec<ArchivedRow>> for ReadEvent {
     async fn run(&self, db: &mut Client) -> Result<Vec<ArchivedRow>, Fault> {
         let Self(event, after, most) = self;
         let sql = page_of_event();
@@ -320,9 +316,7 @@ impl Ask for ReadEvent {
 /// Where an event's history ends.
 pub(super) struct HeadOf(pub(super) EventId);
 
-impl Ask for HeadOf {
-    type Answer = ArchiveHead;
-
+impl Ask<ArchiveHead> for HeadOf {
     async fn run(&self, db: &mut Client) -> Result<ArchiveHead, Fault> {
         let sql = format!("SELECT {HEAD} FROM feed_events AS known WHERE known.event = $1");
         let found = first(db, &sql, &[&self.0.as_str()]).await?;
@@ -345,9 +339,7 @@ fn head_of(row: &Row) -> Result<ArchiveHead, Fault> {
 /// Begins another epoch of an event.
 pub(super) struct BeginEpoch(pub(super) EventId, pub(super) u64);
 
-impl Ask for BeginEpoch {
-    type Answer = ArchiveHead;
-
+impl Ask<ArchiveHead> for BeginEpoch {
     async fn run(&self, db: &mut Client) -> Result<ArchiveHead, Fault> {
         let Self(event, epoch) = self;
         let db = db.transaction().await?;
@@ -371,9 +363,7 @@ impl Ask for BeginEpoch {
 /// All events with anything archived.
 pub(super) struct Events;
 
-impl Ask for Events {
-    type Answer = Vec<EventId>;
-
+impl Ask<Vec<EventId>> for Events {
     async fn run(&self, db: &mut Client) -> Result<Vec<EventId>, Fault> {
         let sql = "SELECT event FROM feed_events WHERE first_number IS NOT NULL \
                    ORDER BY first_number";

@@ -10,9 +10,7 @@ use onrush_core::Time;
 /// What waits, whichever node has it.
 pub(super) struct Waiting;
 
-impl Ask for Waiting {
-    type Answer = Backlog;
-
+impl Ask<Backlog> for Waiting {
     async fn run(&self, db: &mut Client) -> Result<Backlog, Fault> {
         let waiting = all(
             &*db,

@@ -12,9 +12,7 @@ use onrush_core::ids::BookingId;
 /// One booking.
 pub(super) struct Find(pub(super) BookingId);
 
-impl Ask for Find {
-    type Answer = Option<Booking>;
-
+impl Ask<Option<Booking>> for Find {
     async fn run(&self, db: &mut Client) -> Result<Option<Booking>, Fault> {
         let sql = "SELECT row_to_json(bookings)::text FROM bookings WHERE booking_id = $1";
         let found = first(db, sql, &[&self.0.as_str()]).await?;

@@ -10,9 +10,7 @@ use onrush_core::Time;
 /// Writes a session down; of those that are over, and of too many of one key, nothing is left.
 pub(super) struct Begin(pub(super) BrowserSession, pub(super) i64);
 
-impl Ask for Begin {
-    type Answer = ();
-
+impl Ask<()> for Begin {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let Self(session, idle_ms) = self;
         let BrowserSession { id, name, address, begun_at, seen_at, ends_at } = session;
@@ -46,9 +44,7 @@ pub(super) struct Used {
     pub(super) idle_ms: i64,
 }
 
-impl Ask for Used {
-    type Answer = Option<BrowserSession>;
-
+impl Ask<Option<BrowserSession>> for Used {
     async fn run(&self, db: &mut Client) -> Result<Option<BrowserSession>, Fault> {
         let Self { id, at, idle_ms } = self;
         let sql = "SELECT row_to_json(browser_sessions)::text FROM browser_sessions \
@@ -67,9 +63,7 @@ impl Ask for Used {
 /// Those that are not over at a time, the latest used first.
 pub(super) struct Live(pub(super) Time, pub(super) i64);
 
-impl Ask for Live {
-    type Answer = Vec<BrowserSession>;
-
+impl Ask<Vec<BrowserSession>> for Live {
     async fn run(&self, db: &mut Client) -> Result<Vec<BrowserSession>, Fault> {
         let Self(at, idle_ms) = self;
         let sql = "SELECT row_to_json(browser_sessions)::text FROM browser_sessions \
@@ -82,9 +76,7 @@ impl Ask for Live {
 /// Ends sessions; says how many.
 pub(super) struct End(pub(super) SessionsOf);
 
-impl Ask for End {
-    type Answer = u64;
-
+impl Ask<u64> for End {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
         match &self.0 {
             SessionsOf::Id(id) => {

@@ -32,9 +32,7 @@ pub(super) async fn put(db: &impl GenericClient, buyers: &[BuyerRow<'_>]) -> Res
 /// Says who pays for a booking.
 pub(super) struct SetBuyer(pub(super) BookingId, pub(super) Buyer);
 
-impl Ask for SetBuyer {
-    type Answer = ();
-
+impl Ask<()> for SetBuyer {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         put(db, &[BuyerRow::of(&self.0, &self.1)]).await
     }
@@ -43,9 +41,7 @@ impl Ask for SetBuyer {
 /// Who pays for a booking.
 pub(super) struct FindBuyer(pub(super) BookingId);
 
-impl Ask for FindBuyer {
-    type Answer = Option<Buyer>;
-
+impl Ask<Option<Buyer>> for FindBuyer {
     async fn run(&self, db: &mut Client) -> Result<Option<Buyer>, Fault> {
         let sql = "SELECT row_to_json(buyers)::text FROM buyers WHERE booking_id = $1";
         let found = first(db, sql, &[&self.0.as_str()]).await?;
@@ -86,9 +82,7 @@ pub(super) struct BookingsOf {
     pub(super) limit: usize,
 }
 
-impl Ask for BookingsOf {
-    type Answer = Vec<BookingId>;
-
+impl Ask<Vec<BookingId>> for BookingsOf {
     async fn run(&self, db: &mut Client) -> Result<Vec<BookingId>, Fault> {
         let Self { whose, after, limit: most } = self;
         let (after, most) = (after.as_ref().map_or("", BookingId::as_str), limit(*most));
@@ -174,9 +168,7 @@ fn both(erased: &[Row], unnamed: &[Row]) -> Result<u64, Fault> {
 /// Forgets people.
 pub(super) struct EraseBuyer(pub(super) BuyerOf);
 
-impl Ask for EraseBuyer {
-    type Answer = u64;
-
+impl Ask<u64> for EraseBuyer {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
         let db = db.transaction().await?;
         let erased = match &self.0 {

@@ -74,10 +74,8 @@ pub(super) async fn put_prices(
 /// The currency of an event's prices.
 pub(super) struct CurrencyOf(pub(super) EventId);
 
-impl Ask for CurrencyOf {
-    type Answer = Option<Currency>;
-
-    async fn run(&self, db: &mut Client) -> Result<Self::Answer, Fault> {
+impl Ask<Option<Currency>> for CurrencyOf {
+    async fn run(&self, db: &mut Client) -> Result<Option<Currency>, Fault> {
         let sql = "SELECT currency FROM catalogue_events WHERE event_id = $1";
         let found = first(db, sql, &[&self.0.as_str()]).await?;
         found.map(|row| parsed(row.try_get(0)?)).transpose()
@@ -87,10 +85,8 @@ impl Ask for CurrencyOf {
 /// An event's settings.
 pub(super) struct SettingsOf(pub(super) EventId);
 
-impl Ask for SettingsOf {
-    type Answer = Option<Settings>;
-
-    async fn run(&self, db: &mut Client) -> Result<Self::Answer, Fault> {
+impl Ask<Option<Settings>> for SettingsOf {
+    async fn run(&self, db: &mut Client) -> Result<Option<Settings>, Fault> {
         let sql = "SELECT settings FROM catalogue_events WHERE event_id = $1";
         let found = first(db, sql, &[&self.0.as_str()]).await?;
         found.map(|row| Ok(serde_json::from_str(row.try_get(0)?)?)).transpose()
@@ -109,9 +105,7 @@ struct TextRow<'a> {
     venue: &'a str,
 }
 
-impl Ask for SetText {
-    type Answer = ();
-
+impl Ask<()> for SetText {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let Self(event_id, language, CatalogueText { title, description, venue }) = self;
         let row = TextRow { event_id, language, title, description, venue };
@@ -132,10 +126,8 @@ impl Ask for SetText {
 /// The texts about an event, by language.
 pub(super) struct Texts(pub(super) EventId);
 
-impl Ask for Texts {
-    type Answer = Vec<(String, CatalogueText)>;
-
-    async fn run(&self, db: &mut Client) -> Result<Self::Answer, Fault> {
+impl Ask<Vec<(String, CatalogueText)>> for Texts {
+    async fn run(&self, db: &mut Client) -> Result<Vec<(String, CatalogueText)>, Fault> {
         let found = all(
             db,
             "SELECT language, row_to_json(catalogue_texts)::text FROM catalogue_texts \

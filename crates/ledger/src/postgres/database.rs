@@ -25,12 +25,10 @@ const PLANS: &str =
 /// Parameters of a statement.
 pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// One thing asked of the database.
-pub(super) trait Ask: Send + Sync {
-    type Answer: Send;
-
+/// One thing asked of the database, and what answers it.
+pub(super) trait Ask<T: Send>: Send + Sync {
     /// Does it, all of it or nothing. It may be done again if it met something else on the same rows.
-    fn run(&self, db: &mut Client) -> impl Future<Output = Result<Self::Answer, Fault>> + Send;
+    fn run(&self, db: &mut Client) -> impl Future<Output = Result<T, Fault>> + Send;
 }
 
 /// The connections.
@@ -68,16 +66,16 @@ impl Database {
     }
 
     /// Asks, with as much patience as there is.
-    pub(super) async fn ask<A: Ask>(&self, what: &A) -> Result<A::Answer, LedgerError> {
+    pub(super) async fn ask<T: Send>(&self, what: &impl Ask<T>) -> Result<T, LedgerError> {
         Ok(self.ask_until(what, Instant::now() + self.patience).await?)
     }
 
     /// Asks until `deadline`.
-    pub(super) async fn ask_until<A: Ask>(
+    pub(super) async fn ask_until<T: Send>(
         &self,
-        what: &A,
+        what: &impl Ask<T>,
         deadline: Instant,
-    ) -> Result<A::Answer, Fault> {
+    ) -> Result<T, Fault> {
         let mut attempt = 1;
         loop {
             match self.ask_once(what, deadline).await {
@@ -87,7 +85,7 @@ impl Database {
         }
     }
 
-    async fn ask_once<A: Ask>(&self, what: &A, deadline: Instant) -> Result<A::Answer, Fault> {
+    async fn ask_once<T: Send>(&self, what: &impl Ask<T>, deadline: Instant) -> Result<T, Fault> {
         let client = timeout_at(deadline, self.pool.get()).await.map_err(|_| Fault::Slow)?;
         let mut client = client?;
         match timeout_at(deadline, what.run(&mut client)).await {

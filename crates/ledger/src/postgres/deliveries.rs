@@ -45,9 +45,7 @@ pub(super) struct Due {
     pub(super) limit: usize,
 }
 
-impl Ask for Due {
-    type Answer = Vec<Delivery>;
-
+impl Ask<Vec<Delivery>> for Due {
     async fn run(&self, db: &mut Client) -> Result<Vec<Delivery>, Fault> {
         let Self { claimant: Claimant { node, claim_ms }, channel, at, limit: most } = self;
         let due = all(
@@ -88,9 +86,7 @@ pub(super) struct Keep {
     pub(super) messages: Vec<String>,
 }
 
-impl Ask for Keep {
-    type Answer = Vec<String>;
-
+impl Ask<Vec<String>> for Keep {
     async fn run(&self, db: &mut Client) -> Result<Vec<String>, Fault> {
         let Self { claimant: Claimant { node, claim_ms }, channel, messages } = self;
         // Everybody locks deliveries in the same order.
@@ -109,9 +105,7 @@ impl Ask for Keep {
 /// What was to be told of bookings, with the channels over which that is still to be done.
 pub(super) struct About(pub(super) Vec<BookingId>);
 
-impl Ask for About {
-    type Answer = Vec<Message>;
-
+impl Ask<Vec<Message>> for About {
     async fn run(&self, db: &mut Client) -> Result<Vec<Message>, Fault> {
         let bookings: Vec<&str> = self.0.iter().map(BookingId::as_str).collect();
         let sql = "SELECT row_to_json(told)::text FROM (SELECT messages.*, \
@@ -130,9 +124,7 @@ pub(super) struct Next {
     pub(super) now: Option<Time>,
 }
 
-impl Ask for Next {
-    type Answer = Option<Time>;
-
+impl Ask<Option<Time>> for Next {
     async fn run(&self, db: &mut Client) -> Result<Option<Time>, Fault> {
         let found = first(
             db,
@@ -233,9 +225,7 @@ pub(super) struct Replay {
     pub(super) at: Time,
 }
 
-impl Ask for Replay {
-    type Answer = u64;
-
+impl Ask<u64> for Replay {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
         let Self { channel, message, at } = self;
         execute(

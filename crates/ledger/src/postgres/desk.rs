@@ -13,9 +13,7 @@ use onrush_core::Time;
 /// Writes down what was done, and tells of it; says whether it is news.
 pub(super) struct Note(pub(super) DeskEntry, pub(super) Option<Message>);
 
-impl Ask for Note {
-    type Answer = bool;
-
+impl Ask<bool> for Note {
     async fn run(&self, db: &mut Client) -> Result<bool, Fault> {
         let Self(entry, message) = self;
         let db = db.transaction().await?;
@@ -63,9 +61,7 @@ impl Ask for Note {
 /// Writes down what an operator did about an entry; the entry as it is then, if there is one.
 pub(super) struct Settle(pub(super) String, pub(super) Settled);
 
-impl Ask for Settle {
-    type Answer = Option<DeskEntry>;
-
+impl Ask<Option<DeskEntry>> for Settle {
     async fn run(&self, db: &mut Client) -> Result<Option<DeskEntry>, Fault> {
         let Self(entry, Settled { at: Time(at), by, why }) = self;
         // No column has a NUL in it, so no entry has such an id.

@@ -57,9 +57,7 @@ struct KeepFile {
     bytes: Vec<u8>,
 }
 
-impl Ask for KeepFile {
-    type Answer = Vec<u8>;
-
+impl Ask<Vec<u8>> for KeepFile {
     async fn run(&self, db: &mut Client) -> Result<Vec<u8>, Fault> {
         let sql = "INSERT INTO files (name, content) VALUES ($1, $2) ON CONFLICT DO NOTHING";
         execute(db, sql, &[&self.name, &self.bytes]).await?;
@@ -78,9 +76,7 @@ struct FindFile {
     name: String,
 }
 
-impl Ask for FindFile {
-    type Answer = Option<Vec<u8>>;
-
+impl Ask<Option<Vec<u8>>> for FindFile {
     async fn run(&self, db: &mut Client) -> Result<Option<Vec<u8>>, Fault> {
         let found = first(db, "SELECT content FROM files WHERE name = $1", &[&self.name]).await?;
         found.map(|row| row.try_get(0)).transpose().map_err(Fault::from)
@@ -91,9 +87,7 @@ struct ListFiles {
     prefix: String,
 }
 
-impl Ask for ListFiles {
-    type Answer = Vec<(String, Vec<u8>)>;
-
+impl Ask<Vec<(String, Vec<u8>)>> for ListFiles {
     async fn run(&self, db: &mut Client) -> Result<Vec<(String, Vec<u8>)>, Fault> {
         let sql = "SELECT name, content FROM files WHERE starts_with(name, $1) ORDER BY name";
         let found = all(db, sql, &[&self.prefix]).await?;
@@ -107,9 +101,7 @@ struct ReplaceFile {
     bytes: Vec<u8>,
 }
 
-impl Ask for ReplaceFile {
-    type Answer = bool;
-
+impl Ask<bool> for ReplaceFile {
     async fn run(&self, db: &mut Client) -> Result<bool, Fault> {
         let written = match &self.before {
             None => {
@@ -130,9 +122,7 @@ struct ListInventory {
     event: Option<EventId>,
 }
 
-impl Ask for ListInventory {
-    type Answer = Vec<InventoryRow>;
-
+impl Ask<Vec<InventoryRow>> for ListInventory {
     async fn run(&self, db: &mut Client) -> Result<Vec<InventoryRow>, Fault> {
         let sql = "SELECT event_id, pool_id, capacity, price_minor FROM inventory \
              WHERE $1::text IS NULL OR event_id = $1 ORDER BY event_id, pool_id";

@@ -248,9 +248,7 @@ impl HeldHistory {
 /// All files.
 struct Filed;
 
-impl Ask for Filed {
-    type Answer = Vec<HistoryFile>;
-
+impl Ask<Vec<HistoryFile>> for Filed {
     async fn run(&self, db: &mut deadpool_postgres::Client) -> Result<Vec<HistoryFile>, Fault> {
         let sql = "SELECT event, decisions, first_number, last_number, sha256 FROM feed_files \
                    ORDER BY event";
@@ -275,9 +273,7 @@ impl Ask for Filed {
 
 struct Identity;
 
-impl Ask for Identity {
-    type Answer = String;
-
+impl Ask<String> for Identity {
     async fn run(&self, db: &mut deadpool_postgres::Client) -> Result<String, Fault> {
         let row = first(db, "SELECT identity FROM feed_head WHERE id = 1", &[]).await?;
         let row = row.ok_or_else(|| Fault::Unreadable("the feed has no end".into()))?;

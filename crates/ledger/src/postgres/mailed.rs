@@ -15,9 +15,7 @@ pub(super) struct MayMail {
     pub(super) at: Time,
 }
 
-impl Ask for MayMail {
-    type Answer = bool;
-
+impl Ask<bool> for MayMail {
     async fn run(&self, db: &mut Client) -> Result<bool, Fault> {
         let Self { address, event, message, at } = self;
         let (address, event) = (address.as_slice(), event.as_str());

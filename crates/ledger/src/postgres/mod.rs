@@ -226,13 +226,13 @@ impl PgLedger {
     }
 
     /// Has something read.
-    fn read<A: Ask + 'static>(&self, what: A) -> Pending<A::Answer> {
+    fn read<T: Send + 'static>(&self, what: impl Ask<T> + 'static) -> Pending<T> {
         let database = self.database.clone();
         Box::pin(async move { database.ask(&what).await })
     }
 
     /// Has rows forgotten, `at_once` by each statement, until there are no more.
-    fn forget<A: Ask<Answer = u64> + 'static>(&self, at_once: u64, what: A) -> Pending<u64> {
+    fn forget(&self, at_once: u64, what: impl Ask<u64> + 'static) -> Pending<u64> {
         let database = self.database.clone();
         let task = self.runtime.spawn(async move {
             let mut forgotten = 0;
@@ -250,7 +250,7 @@ impl PgLedger {
     }
 
     /// Has something written by itself, whether or not the caller waits for it.
-    fn write<A: Ask<Answer: 'static> + 'static>(&self, what: A) -> Pending<A::Answer> {
+    fn write<T: Send + 'static>(&self, what: impl Ask<T> + 'static) -> Pending<T> {
         let database = self.database.clone();
         let task = self.runtime.spawn(async move { database.ask(&what).await });
         Box::pin(async move {
@@ -262,9 +262,7 @@ impl PgLedger {
 /// A name for a node that no other has.
 struct Name;
 
-impl Ask for Name {
-    type Answer = String;
-
+impl Ask<String> for Name {
     async fn run(&self, db: &mut Client) -> Result<String, Fault> {
         let row = first(db, "SELECT gen_random_uuid()::text", &[]).await?;
         let row = row.ok_or_else(|| Fault::Unreadable("there is no name".into()))?;
@@ -275,9 +273,7 @@ impl Ask for Name {
 /// What a node does last.
 struct Leave(Claimant, Arc<Membership>);
 
-impl Ask for Leave {
-    type Answer = ();
-
+impl Ask<()> for Leave {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         sagas::unclaim(db, &self.0.node).await?;
         self.1.leave(db).await

@@ -11,9 +11,7 @@ use onrush_core::ids::EventId;
 /// Sums over everything, as it is at one moment.
 pub(super) struct Sums;
 
-impl Ask for Sums {
-    type Answer = Totals;
-
+impl Ask<Totals> for Sums {
     async fn run(&self, db: &mut Client) -> Result<Totals, Fault> {
         let db = db.transaction().await?;
         // Sums go through whole tables anyway.
@@ -47,9 +45,7 @@ impl Ask for Sums {
 /// What is still to come of one event's money.
 pub(super) struct Open(pub(super) EventId);
 
-impl Ask for Open {
-    type Answer = OpenMoney;
-
+impl Ask<OpenMoney> for Open {
     async fn run(&self, db: &mut Client) -> Result<OpenMoney, Fault> {
         let db = db.transaction().await?;
         let found = first(&db, &lists::OPEN_MONEY, &[&self.0.as_str()]).await?;

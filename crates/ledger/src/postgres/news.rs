@@ -155,9 +155,7 @@ impl Listener {
 
 struct Look(Arc<Membership>);
 
-impl Ask for Look {
-    type Answer = (u64, Flags);
-
+impl Ask<(u64, Flags)> for Look {
     async fn run(&self, db: &mut Client) -> Result<(u64, Flags), Fault> {
         self.0.say(db).await?;
         let row = first(db, "SELECT number FROM feed_head WHERE id = 1", &[]).await?;

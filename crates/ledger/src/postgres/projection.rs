@@ -24,9 +24,7 @@ use std::time::Duration;
 /// How far the feed was followed.
 pub(super) struct Cursor;
 
-impl Ask for Cursor {
-    type Answer = u64;
-
+impl Ask<u64> for Cursor {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
         let row = first(db, "SELECT seq FROM feed_cursor WHERE id = 1", &[]).await?;
         row.map_or(Ok(0), |row| Ok(unsigned(row.try_get(0)?)))
@@ -36,9 +34,7 @@ impl Ask for Cursor {
 /// How far which feed was followed.
 pub(super) struct Position;
 
-impl Ask for Position {
-    type Answer = FeedPosition;
-
+impl Ask<FeedPosition> for Position {
     async fn run(&self, db: &mut Client) -> Result<FeedPosition, Fault> {
         let sql = "SELECT seq, at, journal FROM feed_cursor WHERE id = 1";
         let Some(row) = first(db, sql, &[]).await? else { return Ok(FeedPosition::default()) };
@@ -51,9 +47,7 @@ impl Ask for Position {
 /// Which feed is followed, and from where on.
 pub(super) struct Follow(pub(super) FeedPosition);
 
-impl Ask for Follow {
-    type Answer = ();
-
+impl Ask<()> for Follow {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let Self(FeedPosition { seq, at, journal }) = self;
         let sql = "UPDATE feed_cursor SET seq = $1, at = $2, journal = $3 WHERE id = 1";
@@ -65,9 +59,7 @@ impl Ask for Follow {
 /// One page, and how long it may take.
 pub(super) struct Project(pub(super) Projection, pub(super) Duration);
 
-impl Ask for Project {
-    type Answer = ();
-
+impl Ask<()> for Project {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let Self(projection, patience) = self;
         let db = db.transaction().await?;

@@ -26,9 +26,7 @@ impl<T: Stored> PageOf<T> {
     }
 }
 
-impl<T: Send> Ask for PageOf<T> {
-    type Answer = Page<T>;
-
+impl<T: Send> Ask<Page<T>> for PageOf<T> {
     async fn run(&self, db: &mut Client) -> Result<Page<T>, Fault> {
         let Self { columns, list, read } = self;
         let Some((sql, values)) = list.query(columns) else { return Ok(list.page(Vec::new())) };

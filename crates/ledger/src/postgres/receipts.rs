@@ -20,9 +20,7 @@ pub(super) struct Issue {
     pub(super) drafts: Vec<ReceiptDraft>,
 }
 
-impl Ask for Issue {
-    type Answer = Vec<Receipt>;
-
+impl Ask<Vec<Receipt>> for Issue {
     async fn run(&self, db: &mut Client) -> Result<Vec<Receipt>, Fault> {
         let db = db.transaction().await?;
         let (mut last, mut issued_at) = self.lock(&db).await?;
@@ -112,9 +110,7 @@ async fn find(
 /// What documents of some bookings are made of.
 pub(super) struct Basis(pub(super) Vec<BookingId>);
 
-impl Ask for Basis {
-    type Answer = Vec<ReceiptBasis>;
-
+impl Ask<Vec<ReceiptBasis>> for Basis {
     async fn run(&self, db: &mut Client) -> Result<Vec<ReceiptBasis>, Fault> {
         let mut found = Vec::with_capacity(self.0.len());
         for id in &self.0 {

@@ -126,9 +126,7 @@ pub(super) struct Known {
     pub(super) at: Time,
 }
 
-impl Ask for Known {
-    type Answer = Option<Begun>;
-
+impl Ask<Option<Begun>> for Known {
     async fn run(&self, db: &mut Client) -> Result<Option<Begun>, Fault> {
         let (scope, key) = (clean(&self.key.scope), clean(&self.key.key));
         let rows = all(
@@ -239,9 +237,7 @@ pub(super) const FORGOTTEN_AT_ONCE: u64 = 500;
 /// Forgets the oldest of the requests that began before a time.
 pub(super) struct Forget(pub(super) Time);
 
-impl Ask for Forget {
-    type Answer = u64;
-
+impl Ask<u64> for Forget {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
         // Several nodes may do so at once: what one is at, the others leave to it.
         execute(

@@ -21,9 +21,7 @@ fn ids(rows: &[Row]) -> Result<Vec<EventId>, Fault> {
 /// Events of the catalogue that were not seen to be over, by id.
 pub(super) struct NotOver(pub(super) Option<EventId>, pub(super) usize);
 
-impl Ask for NotOver {
-    type Answer = Vec<EventId>;
-
+impl Ask<Vec<EventId>> for NotOver {
     async fn run(&self, db: &mut Client) -> Result<Vec<EventId>, Fault> {
         let sql = "SELECT event_id FROM catalogue_events WHERE event_id > $1 \
                    AND NOT EXISTS (SELECT 1 FROM events_over \
@@ -36,9 +34,7 @@ impl Ask for NotOver {
 /// Says that events are over.
 pub(super) struct NoteOver(pub(super) Vec<EventId>, pub(super) Time);
 
-impl Ask for NoteOver {
-    type Answer = ();
-
+impl Ask<()> for NoteOver {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let events: Vec<&str> = self.0.iter().map(EventId::as_str).collect();
         let sql = "INSERT INTO events_over (event_id, since) \
@@ -55,9 +51,7 @@ pub(super) struct Over {
     pub(super) limit: usize,
 }
 
-impl Ask for Over {
-    type Answer = Vec<EventId>;
-
+impl Ask<Vec<EventId>> for Over {
     async fn run(&self, db: &mut Client) -> Result<Vec<EventId>, Fault> {
         let Self { by, after, limit: most } = self;
         let sql = "SELECT event_id FROM events_over WHERE event_id > $1 AND since <= $2 \
@@ -80,9 +74,7 @@ macro_rules! of_event {
 /// Erases some who bought at an event.
 pub(super) struct EraseOf(pub(super) EventId);
 
-impl Ask for EraseOf {
-    type Answer = u64;
-
+impl Ask<u64> for EraseOf {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
         let (from, to, rest) = bookings_of(&self.0);
         let db = db.transaction().await?;

@@ -17,9 +17,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Everything about one booking's money, as it is at one moment.
 pub(super) struct RecordOf(pub(super) BookingId);
 
-impl Ask for RecordOf {
-    type Answer = Option<SagaRecord>;
-
+impl Ask<Option<SagaRecord>> for RecordOf {
     async fn run(&self, db: &mut Client) -> Result<Option<SagaRecord>, Fault> {
         let found = first(
             db,
@@ -260,9 +258,7 @@ pub(super) struct Due {
     pub(super) limit: usize,
 }
 
-impl Ask for Due {
-    type Answer = Vec<BookingId>;
-
+impl Ask<Vec<BookingId>> for Due {
     async fn run(&self, db: &mut Client) -> Result<Vec<BookingId>, Fault> {
         let Self { claimant: Claimant { node, claim_ms }, at, limit: most } = self;
         // A claim is written again only when half of it is over.
@@ -293,9 +289,7 @@ pub(super) struct NextDue {
     pub(super) now: Option<Time>,
 }
 
-impl Ask for NextDue {
-    type Answer = Option<Time>;
-
+impl Ask<Option<Time>> for NextDue {
     async fn run(&self, db: &mut Client) -> Result<Option<Time>, Fault> {
         let found = first(
             db,
@@ -331,9 +325,7 @@ pub(super) async fn unclaim(db: &impl GenericClient, node: &str) -> Result<(), F
 /// What happened to one saga.
 pub(super) struct History(pub(super) BookingId);
 
-impl Ask for History {
-    type Answer = Vec<SagaNote>;
-
+impl Ask<Vec<SagaNote>> for History {
     async fn run(&self, db: &mut Client) -> Result<Vec<SagaNote>, Fault> {
         let found = all(
             db,

@@ -19,9 +19,7 @@ pub(super) struct Lease {
     pub(super) ttl_ms: u32,
 }
 
-impl Ask for Lease {
-    type Answer = Option<u64>;
-
+impl Ask<Option<u64>> for Lease {
     async fn run(&self, db: &mut Client) -> Result<Option<u64>, Fault> {
         // One that ran out is another one, also for the same owner, who may have been taken for
         // dead meanwhile.
@@ -48,9 +46,7 @@ pub(super) struct Release {
     pub(super) owner: String,
 }
 
-impl Ask for Release {
-    type Answer = ();
-
+impl Ask<()> for Release {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let sql = "UPDATE leases SET owner = NULL WHERE name = $1 AND owner = $2";
         execute(db, sql, &[&self.name, &self.owner]).await.map(drop)
@@ -60,9 +56,7 @@ impl Ask for Release {
 /// How far somebody has come.
 pub(super) struct CursorOf(pub(super) String);
 
-impl Ask for CursorOf {
-    type Answer = u64;
-
+impl Ask<u64> for CursorOf {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
         let row = first(db, "SELECT value FROM cursors WHERE name = $1", &[&self.0]).await?;
         row.map_or(Ok(0), |row| Ok(unsigned(row.try_get(0)?)))
@@ -76,9 +70,7 @@ pub(super) struct SetCursor {
     pub(super) value: u64,
 }
 
-impl Ask for SetCursor {
-    type Answer = ();
-
+impl Ask<()> for SetCursor {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let written = execute(
             db,
@@ -95,9 +87,7 @@ impl Ask for SetCursor {
 /// All flags.
 pub(super) struct AllFlags;
 
-impl Ask for AllFlags {
-    type Answer = Flags;
-
+impl Ask<Flags> for AllFlags {
     async fn run(&self, db: &mut Client) -> Result<Flags, Fault> {
         read_flags(db).await
     }
@@ -122,9 +112,7 @@ pub(super) struct SetFlag {
     pub(super) percent: u8,
 }
 
-impl Ask for SetFlag {
-    type Answer = ();
-
+impl Ask<()> for SetFlag {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         // What is told is told when the flag is there to be read.
         let sql = "WITH written AS (INSERT INTO flags (name, percent) VALUES ($1, $2) \

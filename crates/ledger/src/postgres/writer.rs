@@ -152,9 +152,7 @@ fn answer<J: Job>(batch: Vec<J>, outcome: Result<(), Fault>) {
 /// Jobs that are done in one transaction.
 struct Batch<J>(Mutex<Vec<J>>);
 
-impl<J: Job + Sync> Ask for Batch<J> {
-    type Answer = ();
-
+impl<J: Job + Sync> Ask<()> for Batch<J> {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let mut jobs = self.0.lock().await;
         let transaction = db.transaction().await?;

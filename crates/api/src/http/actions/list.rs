@@ -84,7 +84,6 @@ pub struct ActionBody {
     get, path = "/api/v1/admin/actions", tag = "admin",
     params(ActionSearch),
     responses((status = 200, description = "A page of them", body = Actions), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn actions(
     State(ledger): State<Arc<dyn Ledger>>,

@@ -45,7 +45,6 @@ pub struct ActionTable {
     params(ActionTable),
     responses((status = 200, description = "The table", body = String, content_type = "text/csv"),
         ReadProblems),
-    security(("key" = []))
 )]
 pub async fn actions_csv(
     State(ledger): State<Arc<dyn Ledger>>,

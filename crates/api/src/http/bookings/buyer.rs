@@ -193,7 +193,6 @@ pub struct Erased {
     request_body = Whose,
     responses((status = 200, description = "How many bookings' buyers were erased", body = Erased),
         WriteProblems),
-    security(("key" = []))
 )]
 pub async fn erase_buyers(
     State(ledger): State<Arc<dyn Ledger>>,

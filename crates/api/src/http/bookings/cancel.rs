@@ -114,7 +114,6 @@ pub struct Cancellation {
     params(("event" = EventIdText, Path), ("booking" = IdText, Path)),
     request_body = Cancellation,
     responses((status = 200, description = "The booking", body = BookingBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn cancel_confirmed(
     State(sale): State<Arc<Sale>>,

@@ -96,7 +96,6 @@ pub struct TakenPayment {
         (status = 402, description = "`PAYMENT_REQUIRED`",
             content_type = "application/problem+json", body = ProblemBody),
     ),
-    security(("key" = []))
 )]
 pub async fn confirm_at_box_office(
     State(sale): State<Arc<Sale>>,

@@ -26,7 +26,6 @@ use std::sync::Arc;
     ),
     request_body = WishBody,
     responses((status = 201, description = "Held", body = BookingBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn hold_for_somebody(
     State(sale): State<Arc<Sale>>,

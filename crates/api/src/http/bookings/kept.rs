@@ -133,7 +133,6 @@ impl From<Message> for KeptMessage {
     post, path = "/api/v1/admin/buyers/export", tag = "admin",
     request_body = WhoseData,
     responses((status = 200, description = "What is kept", body = KeptData), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn export_buyers(
     State(ledger): State<Arc<dyn Ledger>>,

@@ -54,7 +54,6 @@ pub struct BookingSearch {
     get, path = "/api/v1/admin/bookings", tag = "admin",
     params(BookingSearch),
     responses((status = 200, description = "A page of bookings", body = LedgerBookings), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn search_bookings(
     State(ledger): State<Arc<dyn Ledger>>,

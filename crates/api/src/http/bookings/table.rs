@@ -72,7 +72,6 @@ pub struct TableSearch {
     params(TableSearch),
     responses((status = 200, description = "The table", body = String, content_type = "text/csv"),
         ReadProblems),
-    security(("key" = []))
 )]
 pub async fn bookings_csv(
     State(ledger): State<Arc<dyn Ledger>>,

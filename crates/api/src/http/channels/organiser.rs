@@ -195,7 +195,6 @@ fn into_id(into: Option<String>) -> Result<Option<ChannelId>, Problem> {
     params(("event" = EventIdText, Path), ("channel" = IdText, Path)),
     request_body = NewChannel,
     responses((status = 200, description = "The channel", body = ChannelBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn set_channel(
     State(sale): State<Arc<Sale>>,
@@ -254,7 +253,6 @@ async fn codes_of(
     params(("event" = EventIdText, Path), ("channel" = IdText, Path)),
     request_body = ReleaseNow,
     responses((status = 200, description = "The channel", body = ChannelBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn release_channel(
     State(sale): State<Arc<Sale>>,
@@ -278,7 +276,6 @@ pub async fn release_channel(
     ),
     request_body = AllottedUnits,
     responses((status = 200, description = "The channels", body = Vec<ChannelBody>), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn allot(
     State(sale): State<Arc<Sale>>,
@@ -313,7 +310,6 @@ async fn bodies(sale: &Sale, event: &EventId) -> Result<Vec<ChannelBody>, Proble
     get, path = "/api/v1/admin/events/{event}/channels", tag = "admin",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The channels", body = Channels), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn channels(
     State(sale): State<Arc<Sale>>,

@@ -123,7 +123,6 @@ pub struct Adjustment {
     ),
     request_body = Adjustment,
     responses((status = 201, description = "Adjusted", body = ClaimBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn adjust_claimed(
     State(sale): State<Arc<Sale>>,

@@ -28,7 +28,6 @@ use std::sync::Arc;
     ),
     request_body = UnitsAndReason,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn block(
     State(sale): State<Arc<Sale>>,
@@ -55,7 +54,6 @@ pub async fn block(
     ),
     request_body = UnitsAndReason,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn unblock(
     State(sale): State<Arc<Sale>>,

@@ -57,7 +57,6 @@ impl EventDefaults {
 #[utoipa::path(
     get, path = "/api/v1/admin/event-defaults", tag = "admin",
     responses((status = 200, description = "The defaults", body = EventDefaults), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn event_defaults(_: Operator) -> Result<Response, Problem> {
     Ok(json(StatusCode::OK, &EventDefaults::new()))

@@ -39,7 +39,6 @@ pub struct InventoryQuery {
     get, path = "/api/v1/admin/inventory-status", tag = "admin",
     params(InventoryQuery),
     responses((status = 200, description = "The stock", body = InventoryStatus), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn inventory_status(
     State(sale): State<Arc<Sale>>,
@@ -120,7 +119,6 @@ pub struct SyncBody {
     post, path = "/api/v1/admin/sync-inventory", tag = "admin",
     params(SyncQuery),
     responses((status = 200, description = "What was done about each pool", body = SyncBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn sync_inventory(
     State(sale): State<Arc<Sale>>,

@@ -23,7 +23,6 @@ use utoipa::ToSchema;
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn open_prequeue(
     State(sale): State<Arc<Sale>>,
@@ -41,7 +40,6 @@ pub async fn open_prequeue(
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn close_prequeue(
     State(sale): State<Arc<Sale>>,
@@ -67,7 +65,6 @@ pub struct Opening {
     params(("event" = EventIdText, Path)),
     request_body = Option<Opening>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn open_sale(
     State(sale): State<Arc<Sale>>,
@@ -85,7 +82,6 @@ pub async fn open_sale(
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn pause_sale(
     State(sale): State<Arc<Sale>>,
@@ -102,7 +98,6 @@ pub async fn pause_sale(
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn resume_sale(
     State(sale): State<Arc<Sale>>,
@@ -119,7 +114,6 @@ pub async fn resume_sale(
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn close_sale(
     State(sale): State<Arc<Sale>>,

@@ -49,7 +49,6 @@ pub struct NewPool {
     params(("event" = EventIdText, Path)),
     request_body = NewPool,
     responses((status = 201, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn add_pool(
     State(sale): State<Arc<Sale>>,
@@ -89,7 +88,6 @@ pub struct NewCapacity {
     params(("event" = EventIdText, Path), ("pool" = IdText, Path)),
     request_body = NewCapacity,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn adjust_capacity(
     State(sale): State<Arc<Sale>>,
@@ -119,7 +117,6 @@ pub struct PoolHistory {
     get, path = "/api/v1/admin/events/{event}/pools/{pool}", tag = "admin",
     params(("event" = EventIdText, Path), ("pool" = IdText, Path)),
     responses((status = 200, description = "The pool", body = PoolHistory), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn pool_history(
     State(sale): State<Arc<Sale>>,

@@ -88,7 +88,6 @@ pub struct Prices {
     params(("event" = EventIdText, Path)),
     request_body = NewPrice,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn change_price(
     State(sale): State<Arc<Sale>>,
@@ -152,7 +151,6 @@ pub(super) fn priced(
     get, path = "/api/v1/admin/events/{event}/prices", tag = "admin",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The prices", body = Prices), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn prices(
     State(sale): State<Arc<Sale>>,

@@ -26,7 +26,6 @@ use std::sync::Arc;
     post, path = "/api/v1/admin/events", tag = "admin",
     request_body = NewEvent,
     responses((status = 201, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn create_event(
     State(sale): State<Arc<Sale>>,
@@ -70,7 +69,6 @@ async fn commit_unless_known(
     params(("event" = EventIdText, Path)),
     request_body = SettingsChange,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn change_event(
     State(sale): State<Arc<Sale>>,
@@ -88,7 +86,6 @@ pub async fn change_event(
     params(("event" = EventIdText, Path)),
     request_body = RoomChange,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn change_room(
     State(sale): State<Arc<Sale>>,
@@ -141,7 +138,7 @@ pub(in crate::http) async fn teach_steps(sale: &Sale, sagas: &Sagas, event: &Eve
     if !sagas.set_steps(&mut view.settings) {
         return;
     }
-    let taught = change_settings(sale, sagas, event, SettingsChange::nothing()).await;
+    let taught = change_settings(sale, sagas, event, SettingsChange::default()).await;
     if let Err(problem) = taught {
         tracing::warn!(%event, code = problem.code(), "it keeps its steps between amounts");
     }

@@ -43,7 +43,6 @@ pub async fn texts(
     ),
     request_body = TextBody,
     responses((status = 200, description = "The texts in all languages", body = Texts), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn set_texts(
     State(sale): State<Arc<Sale>>,

@@ -69,7 +69,6 @@ pub struct TicketTypes {
     params(("event" = EventIdText, Path)),
     request_body = NewTypes,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn set_types(
     State(sale): State<Arc<Sale>>,
@@ -100,7 +99,6 @@ pub async fn set_types(
     get, path = "/api/v1/admin/events/{event}/types", tag = "admin",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The types", body = TicketTypes), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn types(
     State(sale): State<Arc<Sale>>,

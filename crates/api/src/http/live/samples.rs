@@ -45,7 +45,6 @@ pub enum LiveSample {
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The stream", content_type = "text/event-stream",
         body = LiveSample), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn live_samples(
     State(streams): State<Arc<Streams>>,

@@ -79,7 +79,6 @@ pub struct DeadMessage {
     get, path = "/api/v1/admin/messages/dead", tag = "admin",
     params(DeadQuery),
     responses((status = 200, description = "A page of them", body = DeadBody), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn dead_messages(
     State(ledger): State<Arc<dyn Ledger>>,
@@ -132,7 +131,6 @@ pub struct Replayed {
     post, path = "/api/v1/admin/messages/replay", tag = "admin",
     request_body = Replay,
     responses((status = 200, description = "They are tried again", body = Replayed), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn replay_messages(
     State(sale): State<Arc<Sale>>,

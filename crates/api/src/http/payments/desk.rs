@@ -60,7 +60,6 @@ pub struct Settling {
     get, path = "/api/v1/admin/desk", tag = "admin",
     params(DeskSearch),
     responses((status = 200, description = "A page of entries", body = DeskPage), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn desk_entries(
     State(ledger): State<Arc<dyn Ledger>>,
@@ -79,7 +78,6 @@ pub async fn desk_entries(
     params(("entry" = String, Path, max_length = 255)),
     request_body = Settling,
     responses((status = 200, description = "The entry", body = DeskEntryBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn settle_desk_entry(
     State(sagas): State<Arc<Sagas>>,

@@ -91,7 +91,6 @@ pub enum GatewayFailureName {
 #[utoipa::path(
     get, path = "/api/v1/admin/gateway", tag = "admin",
     responses((status = 200, description = "How it is", body = GatewayBody), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn gateway_health(
     State(sagas): State<Arc<Sagas>>,

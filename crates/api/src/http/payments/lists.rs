@@ -48,7 +48,6 @@ pub struct PaymentSearch {
     get, path = "/api/v1/admin/payments", tag = "admin",
     params(PaymentSearch),
     responses((status = 200, description = "A page of payments", body = LedgerPayments), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn payments(
     State(ledger): State<Arc<dyn Ledger>>,
@@ -88,7 +87,6 @@ pub struct RefundSearch {
     get, path = "/api/v1/admin/refunds", tag = "admin",
     params(RefundSearch),
     responses((status = 200, description = "A page of refunds", body = LedgerRefunds), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn refunds(
     State(ledger): State<Arc<dyn Ledger>>,

@@ -66,7 +66,6 @@ pub struct Posting<'a> {
     params(FileSearch),
     responses((status = 200, description = "A posting a line", body = Posting,
         content_type = "application/jsonl"), ConflictProblems),
-    security(("key" = []))
 )]
 pub async fn bookkeeping(
     _: Operator,

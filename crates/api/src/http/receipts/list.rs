@@ -39,7 +39,6 @@ pub struct ReceiptSearch {
     get, path = "/api/v1/admin/receipts", tag = "admin",
     params(ReceiptSearch),
     responses((status = 200, description = "A page of them", body = ReceiptPage), ConflictProblems),
-    security(("key" = []))
 )]
 pub async fn receipts(
     _: Operator,

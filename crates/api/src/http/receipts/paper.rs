@@ -60,7 +60,6 @@ pub async fn booking_receipt_pdf(
         PaperSearch),
     responses((status = 200, description = "The document", body = String,
         content_type = "application/pdf"), ConflictProblems),
-    security(("key" = []))
 )]
 pub async fn receipt_pdf(
     _: Operator,

@@ -44,7 +44,6 @@ const HEAD: [&str; 14] = [
     params(FileSearch),
     responses((status = 200, description = "The table", body = String, content_type = "text/csv"),
         ConflictProblems),
-    security(("key" = []))
 )]
 pub async fn receipts_csv(
     _: Operator,

@@ -34,7 +34,6 @@ pub struct By {
     params(("booking" = IdText, Path)),
     request_body = By,
     responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn saga_retry(
     State(sagas): State<Arc<Sagas>>,
@@ -52,7 +51,6 @@ pub async fn saga_retry(
     params(("booking" = IdText, Path)),
     request_body = By,
     responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn saga_refund(
     State(sagas): State<Arc<Sagas>>,
@@ -71,7 +69,6 @@ pub async fn saga_refund(
     params(("booking" = IdText, Path)),
     request_body = By,
     responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn saga_release(
     State(sagas): State<Arc<Sagas>>,

@@ -45,7 +45,6 @@ pub struct SagaSearch {
     get, path = "/api/v1/admin/sagas", tag = "admin",
     params(SagaSearch),
     responses((status = 200, description = "A page of sagas", body = Sagas), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn sagas(
     State(ledger): State<Arc<dyn Ledger>>,
@@ -65,7 +64,6 @@ pub async fn sagas(
     get, path = "/api/v1/admin/sagas/{booking}", tag = "admin",
     params(("booking" = IdText, Path)),
     responses((status = 200, description = "The saga", body = SagaFile), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn saga(
     State(ledger): State<Arc<dyn Ledger>>,

@@ -73,7 +73,6 @@ pub struct SeatHistory {
     get, path = "/api/v1/admin/events/{event}/seats/{seat}", tag = "admin",
     params(("event" = EventIdText, Path), ("seat" = IdText, Path)),
     responses((status = 200, description = "The seat", body = SeatHistory), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn seat_history(
     State(sale): State<Arc<Sale>>,

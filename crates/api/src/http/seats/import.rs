@@ -43,7 +43,6 @@ pub struct SeatMapImport {
     params(("event" = EventIdText, Path)),
     request_body = SeatMapImport,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn import_seat_map(
     State(sale): State<Arc<Sale>>,

@@ -108,7 +108,6 @@ pub async fn seat_plan(
     get, path = "/api/v1/admin/events/{event}/seats", tag = "admin",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The seat map", body = SeatMap), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn seats_with_bookings(
     State(units): State<Arc<Units>>,

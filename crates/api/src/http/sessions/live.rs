@@ -56,7 +56,6 @@ impl From<BrowserSession> for LiveSession {
 #[utoipa::path(
     get, path = "/api/v1/admin/sessions", tag = "admin", operation_id = "live_sessions",
     responses((status = 200, description = "All sessions that live", body = LiveSessions), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn sessions(
     State(callers): State<Arc<Callers>>,
@@ -91,7 +90,6 @@ pub struct EndedSessions {
     delete, path = "/api/v1/admin/sessions", tag = "admin",
     params(EndQuery),
     responses((status = 200, description = "They are signed out", body = EndedSessions), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn end_sessions(
     State(callers): State<Arc<Callers>>,
@@ -108,7 +106,6 @@ pub async fn end_sessions(
     delete, path = "/api/v1/admin/sessions/{session}", tag = "admin",
     params(("session" = IdText, Path)),
     responses((status = 200, description = "It is signed out", body = EndedSessions), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn end_one_session(
     State(callers): State<Arc<Callers>>,
@@ -152,7 +149,6 @@ pub struct KeyBody {
 #[utoipa::path(
     get, path = "/api/v1/admin/keys", tag = "admin", operation_id = "named_keys",
     responses((status = 200, description = "All keys", body = Keys), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn keys(State(callers): State<Arc<Callers>>, _: Operator) -> Result<Response, Problem> {
     let keys = callers.keys.iter().map(|key| KeyBody {

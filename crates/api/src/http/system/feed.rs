@@ -72,7 +72,6 @@ pub struct EntryBody {
     get, path = "/api/v1/admin/feed", tag = "admin",
     params(FeedQuery),
     responses((status = 200, description = "A page of the feed", body = FeedBody), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn feed(
     State(sale): State<Arc<Sale>>,

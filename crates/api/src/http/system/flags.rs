@@ -46,7 +46,6 @@ pub struct NewFlag {
 #[utoipa::path(
     get, path = "/api/v1/admin/flags", tag = "admin",
     responses((status = 200, description = "All flags", body = FlagsBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn flags(State(nodes): State<Arc<Nodes>>, _: Operator) -> Result<Response, Problem> {
     nodes.cluster()?;
@@ -66,7 +65,6 @@ impl FlagBody {
     params(("flag" = IdText, Path)),
     request_body = NewFlag,
     responses((status = 200, description = "The flag", body = FlagBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn set_flag(
     State(nodes): State<Arc<Nodes>>,

@@ -44,7 +44,6 @@ pub struct Scanned {
     ),
     request_body = Scanned,
     responses((status = 200, description = "They may go in", body = CheckedInBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn check_in(
     State(sale): State<Arc<Sale>>,

@@ -41,7 +41,6 @@ pub struct RevokedBody {
     get, path = "/api/v1/events/{event}/revoked-tickets", tag = "tickets",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The list", body = RevokedBody), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn revoked(
     State(sale): State<Arc<Sale>>,

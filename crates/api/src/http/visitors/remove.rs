@@ -69,7 +69,6 @@ impl From<RemovedView> for RemovedBody {
     params(("event" = EventIdText, Path), ("user" = IdText, Path)),
     request_body = Removal,
     responses((status = 200, description = "What was taken", body = RemovedBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn remove_visitor(
     State(sale): State<Arc<Sale>>,
@@ -111,7 +110,6 @@ pub struct UnbannedBody {
     params(("event" = EventIdText, Path), ("user" = IdText, Path)),
     request_body = Unban,
     responses((status = 200, description = "They are not banned", body = UnbannedBody), WriteProblems),
-    security(("key" = []))
 )]
 pub async fn unban_visitor(
     State(sale): State<Arc<Sale>>,
@@ -177,7 +175,6 @@ impl From<BanView> for BanBody {
     get, path = "/api/v1/admin/events/{event}/bans", tag = "admin",
     params(("event" = EventIdText, Path), BansQuery),
     responses((status = 200, description = "A page of them", body = BansBody), ReadProblems),
-    security(("key" = []))
 )]
 pub async fn bans(
     State(sale): State<Arc<Sale>>,

@@ -30,113 +30,53 @@ impl TryFrom<i64> for Settable {
     }
 }
 
-/// A new event: settings that are left out have their defaults.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewEvent {
-    /// Its id.
-    #[schema(value_type = EventIdText)]
-    pub event: EventId,
-    /// The event's name for people.
-    #[schema(value_type = FreeText)]
-    title: Box<str>,
-    /// The one currency all of the event's prices are in.
-    #[schema(value_type = CurrencyText)]
-    currency: Currency,
-    /// The waiting room; without one, or with `null`, anyone holds at once. `{}` is one with the defaults.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<RoomChange>)]
-    room: Option<Option<Object<RoomChange>>>,
-    #[schema(value_type = Option<DurationNumber>)]
-    hold_ttl_ms: Option<Whole<i64>>,
-    #[schema(value_type = Option<DurationNumber>)]
-    hold_max_ms: Option<Whole<i64>>,
-    #[schema(value_type = Option<DurationNumber>)]
-    payment_window_ms: Option<Whole<i64>>,
-    #[schema(value_type = Option<SmallLimitNumber>)]
-    payment_attempts: Option<Whole<u8>>,
-    #[schema(value_type = Option<TimesNumber>)]
-    extensions: Option<Whole<u8>>,
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<LimitNumber>)]
-    max_per_user: Option<Option<Whole<u32>>>,
-    #[schema(value_type = Option<Vec<UserLimitBody>>, max_items = 100)]
-    limits: Option<Vec<Object<UserLimitBody>>>,
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<PayerLimitNumber>)]
-    max_per_email: Option<Option<Whole<u32>>>,
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<PayerLimitNumber>)]
-    max_per_card: Option<Option<Whole<u32>>>,
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<DurationNumber>)]
-    claim_ttl_max_ms: Option<Option<Whole<i64>>>,
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<SettableTime>)]
-    prequeue_at: Option<Option<Whole<Settable>>>,
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<SettableTime>)]
-    opens_at: Option<Option<Whole<Settable>>>,
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<SettableTime>)]
-    closes_at: Option<Option<Whole<Settable>>>,
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<SettableTime>)]
-    starts_at: Option<Option<Whole<Settable>>>,
-    #[schema(value_type = Option<FeesBody>)]
-    fees: Option<Object<FeesBody>>,
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<TaxBody>)]
-    tax: Option<Option<Object<TaxBody>>>,
-    #[schema(value_type = Option<Vec<RefundRuleBody>>, max_items = 20)]
-    refunds: Option<Vec<Object<RefundRuleBody>>>,
-    #[schema(value_type = Option<SingleSeatsName>)]
-    single_seats: Option<SingleSeats>,
+macro_rules! settings {
+    ($($(#[$about:meta])* $name:ident: $kind:ty,)+) => {
+        /// A new event: settings that are left out have their defaults.
+        #[derive(Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct NewEvent {
+            /// Its id.
+            #[schema(value_type = EventIdText)]
+            pub event: EventId,
+            /// The event's name for people.
+            #[schema(value_type = FreeText)]
+            title: Box<str>,
+            /// The one currency all of the event's prices are in.
+            #[schema(value_type = CurrencyText)]
+            currency: Currency,
+            $($(#[$about])* $name: $kind,)+
+        }
+
+        /// Changes to an event's settings; what is left out stays, `null` removes what is optional.
+        #[derive(Default, Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct SettingsChange {
+            /// The event's name for people.
+            #[schema(value_type = Option<FreeText>)]
+            title: Option<Box<str>>,
+            /// The one currency all of the event's prices are in.
+            #[schema(value_type = Option<CurrencyText>)]
+            currency: Option<Currency>,
+            $($(#[$about])* $name: $kind,)+
+        }
+
+        impl NewEvent {
+            /// The default settings for this title and currency, and what is to be changed about them.
+            #[must_use]
+            pub fn split(self) -> (EventId, Settings, SettingsChange) {
+                let settings = Settings::new(&self.title, self.currency);
+                let change =
+                    SettingsChange { title: None, currency: None, $($name: self.$name),+ };
+                (self.event, settings, change)
+            }
+        }
+    };
 }
 
-impl NewEvent {
-    /// The default settings for this title and currency, and what is to be changed about them.
-    #[must_use]
-    pub fn split(self) -> (EventId, Settings, SettingsChange) {
-        let settings = Settings::new(&self.title, self.currency);
-        let change = SettingsChange {
-            title: None,
-            currency: None,
-            room: self.room,
-            hold_ttl_ms: self.hold_ttl_ms,
-            hold_max_ms: self.hold_max_ms,
-            payment_window_ms: self.payment_window_ms,
-            payment_attempts: self.payment_attempts,
-            extensions: self.extensions,
-            max_per_user: self.max_per_user,
-            limits: self.limits,
-            max_per_email: self.max_per_email,
-            max_per_card: self.max_per_card,
-            claim_ttl_max_ms: self.claim_ttl_max_ms,
-            prequeue_at: self.prequeue_at,
-            opens_at: self.opens_at,
-            closes_at: self.closes_at,
-            starts_at: self.starts_at,
-            fees: self.fees,
-            tax: self.tax,
-            refunds: self.refunds,
-            single_seats: self.single_seats,
-        };
-        (self.event, settings, change)
-    }
-}
-
-/// Changes to an event's settings; what is left out stays, `null` removes what is optional.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SettingsChange {
-    /// The event's name for people.
-    #[schema(value_type = Option<FreeText>)]
-    title: Option<Box<str>>,
-    /// The one currency all of the event's prices are in.
-    #[schema(value_type = Option<CurrencyText>)]
-    currency: Option<Currency>,
-    /// The waiting room, member by member; `null` removes it.
+settings! {
+    /// The waiting room, member by member; without one, or with `null`, anyone holds at once. `{}` is
+    /// one with the defaults.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<RoomChange>)]
     room: Option<Option<Object<RoomChange>>>,
@@ -210,35 +150,7 @@ impl SettingsChange {
     /// Changes of the waiting room alone.
     #[must_use]
     pub fn of_room(change: RoomChange) -> Self {
-        Self { room: Some(Some(Object(change))), ..Self::nothing() }
-    }
-
-    /// All stays as it is.
-    #[must_use]
-    pub fn nothing() -> Self {
-        Self {
-            title: None,
-            currency: None,
-            room: None,
-            hold_ttl_ms: None,
-            hold_max_ms: None,
-            payment_window_ms: None,
-            payment_attempts: None,
-            extensions: None,
-            max_per_user: None,
-            limits: None,
-            max_per_email: None,
-            max_per_card: None,
-            claim_ttl_max_ms: None,
-            prequeue_at: None,
-            opens_at: None,
-            closes_at: None,
-            starts_at: None,
-            fees: None,
-            tax: None,
-            refunds: None,
-            single_seats: None,
-        }
+        Self { room: Some(Some(Object(change))), ..Self::default() }
     }
 
     /// Whether a seed must be drawn for this.
