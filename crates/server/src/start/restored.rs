@@ -79,7 +79,7 @@ pub(super) async fn begin(
             match now.value.phase {
                 Phase::Open => {
                     engine.execute(event.clone(), Command::Pause).await.map_err(failed)?;
-                    tracing::warn!(%event, "paused: what was sold since these files were copied is not known");
+                    tracing::warn!(%event, "paused: what was sold since is not known");
                     break;
                 }
                 // It may have opened and sold since the backup: it opens now, and is paused.
