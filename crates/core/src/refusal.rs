@@ -564,10 +564,4 @@ impl Refusal {
     pub const fn number(&self) -> u16 {
         self.facts().number
     }
-
-    /// Whether nothing was changed: always so for a refusal, unlike for a failure.
-    #[must_use]
-    pub const fn has_no_side_effects(&self) -> bool {
-        true
-    }
 }

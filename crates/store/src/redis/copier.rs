@@ -187,15 +187,7 @@ impl Copier {
                 let fresh = Fresh { asked, at, age: self.node.copies.age };
                 self.read_look(fresh, head, more).map_err(End::Broken)
             }
-            Ok(
-                outcome @ (Outcome::No { .. }
-                | Outcome::Lost
-                | Outcome::Away { .. }
-                | Outcome::Entrants { .. }
-                | Outcome::Draw
-                | Outcome::Stale
-                | Outcome::Busy { .. }),
-            ) => {
+            Ok(outcome @ (Outcome::No { .. } | Outcome::Other(_))) => {
                 tracing::debug!(event = %self.copy.event, ?outcome, "nothing to copy");
                 Err(End::Over)
             }

@@ -15,7 +15,7 @@ use super::keys::EventKeys;
 use super::node::Node;
 use super::records::UserText;
 use super::scripts;
-use super::wire::{self, Call, ListOfEntrants, Outcome};
+use super::wire::{self, Call, ListOfEntrants, Outcome, Setback};
 use crate::engine::Failure;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::settings::Digest;
@@ -60,16 +60,18 @@ impl Node {
         let mut list = ListOfEntrants::default();
         for attempt in 0..ATTEMPTS {
             match self.run(event, call(&list)).await? {
-                Outcome::Entrants { version } => {
+                Outcome::Other(Setback::Entrants { version }) => {
                     list = list_of(&self.read_line(event).await?, version, attempt);
                 }
                 outcome @ (Outcome::Ok { .. }
                 | Outcome::No { .. }
-                | Outcome::Lost
-                | Outcome::Away { .. }
-                | Outcome::Draw
-                | Outcome::Stale
-                | Outcome::Busy { .. }) => return Ok(outcome),
+                | Outcome::Other(
+                    Setback::Lost
+                    | Setback::Away { .. }
+                    | Setback::Draw
+                    | Setback::Stale
+                    | Setback::Busy { .. },
+                )) => return Ok(outcome),
             }
         }
         Err(Failure::Busy { retry_after_ms: RETRY_AFTER_MS })
@@ -87,14 +89,14 @@ impl Node {
         let mut generation = String::new();
         for attempt in 0..ATTEMPTS {
             match self.run(event, wire::open_sale(seed, public_value, &list, &generation)).await? {
-                Outcome::Entrants { version } => {
+                Outcome::Other(Setback::Entrants { version }) => {
                     let line = self.read_line(event).await?;
                     list = list_of(&line, version, attempt);
                     read = Some(line);
                     // An order that was written is of another list.
                     generation.clear();
                 }
-                Outcome::Draw => {
+                Outcome::Other(Setback::Draw) => {
                     let line = match read.take() {
                         // The list is not fixed yet, and this is what its hash is of.
                         Some(line) => line,
@@ -109,10 +111,9 @@ impl Node {
                 }
                 outcome @ (Outcome::Ok { .. }
                 | Outcome::No { .. }
-                | Outcome::Lost
-                | Outcome::Away { .. }
-                | Outcome::Stale
-                | Outcome::Busy { .. }) => return Ok(outcome),
+                | Outcome::Other(
+                    Setback::Lost | Setback::Away { .. } | Setback::Stale | Setback::Busy { .. },
+                )) => return Ok(outcome),
             }
         }
         Err(Failure::Busy { retry_after_ms: RETRY_AFTER_MS })
@@ -139,13 +140,7 @@ impl Node {
             match self.run(event, Call::new(&scripts::DRAW_CHUNK, args)).await? {
                 Outcome::Ok { .. } => {}
                 // The sale opened meanwhile, or somebody else draws: opening it tells.
-                Outcome::No { .. }
-                | Outcome::Lost
-                | Outcome::Away { .. }
-                | Outcome::Entrants { .. }
-                | Outcome::Draw
-                | Outcome::Stale
-                | Outcome::Busy { .. } => return Ok(()),
+                Outcome::No { .. } | Outcome::Other(_) => return Ok(()),
             }
         }
         Ok(())

@@ -72,13 +72,7 @@ pub fn answer(event: &EventId, query: &Query, parts: Vec<Vec<u8>>) -> Result<Opt
     });
     match wire::outcome(Value::Array(parts.collect()))? {
         wire::Outcome::Ok { reply, more, .. } => query::view(event, query, &reply, more).map(Some),
-        wire::Outcome::No { .. }
-        | wire::Outcome::Lost
-        | wire::Outcome::Away { .. }
-        | wire::Outcome::Entrants { .. }
-        | wire::Outcome::Draw
-        | wire::Outcome::Stale
-        | wire::Outcome::Busy { .. } => Ok(None),
+        wire::Outcome::No { .. } | wire::Outcome::Other(_) => Ok(None),
     }
 }
 

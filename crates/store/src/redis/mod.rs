@@ -171,12 +171,7 @@ fn decided(outcome: Outcome) -> Result<Decided, Failure> {
         Outcome::No { head, at, refusal } => {
             Ok(Decided { head, at, reply: Err(Failure::Refused(refusal)) })
         }
-        Outcome::Lost
-        | Outcome::Away { .. }
-        | Outcome::Entrants { .. }
-        | Outcome::Draw
-        | Outcome::Stale
-        | Outcome::Busy { .. } => {
+        Outcome::Other(_) => {
             let why = format!("a script answered out of turn: {outcome:?}");
             Err(ClientError::Answered(why).into())
         }
@@ -265,13 +260,7 @@ async fn query(node: &Node, event: &EventId, query: &Query) -> Result<Answer<Vie
             let value = query::view(event, query, &reply, more).map_err(ClientError::Answered)?;
             Ok(Answer { at, as_of: as_of(head), value })
         }
-        outcome @ (Outcome::No { .. }
-        | Outcome::Lost
-        | Outcome::Away { .. }
-        | Outcome::Entrants { .. }
-        | Outcome::Draw
-        | Outcome::Stale
-        | Outcome::Busy { .. }) => {
+        outcome @ (Outcome::No { .. } | Outcome::Other(_)) => {
             Err(decided(outcome)?.reply.err().unwrap_or(Failure::Unreachable))
         }
     }

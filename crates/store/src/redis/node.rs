@@ -12,7 +12,7 @@ use super::options::Options;
 use super::transactions::Transactions;
 use super::waits::Waits;
 use super::wakes::Wakes;
-use super::wire::{self, Call, Outcome};
+use super::wire::{self, Call, Outcome, Setback};
 use super::{points, query, rebuild, refusal};
 use crate::durations::Durations;
 use crate::engine::{Failure, Seq};
@@ -179,21 +179,23 @@ impl Node {
         let request = self.request_id();
         for _ in 0..ATTEMPTS {
             match self.run_once(&known, &call, &request).await? {
-                Outcome::Lost => {
+                Outcome::Other(Setback::Lost) => {
                     self.lost(&known);
                     return Err(Failure::Rebuilding { retry_after_ms: REBUILDING_MS });
                 }
-                Outcome::Away { gap_ms } => {
+                Outcome::Other(Setback::Away { gap_ms }) => {
                     tracing::info!(%event, gap_ms, "nobody ran the event: its deadlines move on");
                     let recover = wire::recover_if_away();
                     self.run_once(&known, &recover, &self.request_id()).await?;
                 }
-                Outcome::Busy { retry_after_ms } => return Err(Failure::Busy { retry_after_ms }),
+                Outcome::Other(Setback::Busy { retry_after_ms }) => {
+                    return Err(Failure::Busy { retry_after_ms });
+                }
                 outcome @ (Outcome::Ok { .. }
                 | Outcome::No { .. }
-                | Outcome::Entrants { .. }
-                | Outcome::Draw
-                | Outcome::Stale) => return Ok(outcome),
+                | Outcome::Other(
+                    Setback::Entrants { .. } | Setback::Draw | Setback::Stale,
+                )) => return Ok(outcome),
             }
         }
         Err(Failure::Busy { retry_after_ms: REBUILDING_MS })
@@ -234,12 +236,7 @@ impl Node {
             Outcome::Ok { head, .. } => self.saw(known, *head),
             Outcome::No { refusal: Refusal::EventNotFound, .. } => {}
             Outcome::No { head, .. } => self.saw(known, *head),
-            Outcome::Lost
-            | Outcome::Away { .. }
-            | Outcome::Entrants { .. }
-            | Outcome::Draw
-            | Outcome::Stale
-            | Outcome::Busy { .. } => {}
+            Outcome::Other(_) => {}
         }
         Ok(outcome)
     }

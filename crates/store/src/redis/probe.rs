@@ -91,12 +91,7 @@ impl Probe {
             Outcome::Ok { at, .. } if matches!(command, Command::Tick) => Ok(Ok((at, Reply::Done))),
             Outcome::Ok { at, reply, .. } => Ok(Ok((at, wire::read_json(&reply)?))),
             Outcome::No { refusal, .. } => Ok(Err(refusal)),
-            other @ (Outcome::Lost
-            | Outcome::Away { .. }
-            | Outcome::Entrants { .. }
-            | Outcome::Draw
-            | Outcome::Stale
-            | Outcome::Busy { .. }) => Err(format!("{command:?} is answered by {other:?}")),
+            other @ Outcome::Other(_) => Err(format!("{command:?} is answered by {other:?}")),
         }
     }
 
@@ -131,13 +126,9 @@ impl Probe {
             Outcome::No {
                 refusal: Refusal::EventNotFound | Refusal::EventArchived { .. }, ..
             } => Ok(None),
-            other @ (Outcome::No { .. }
-            | Outcome::Lost
-            | Outcome::Away { .. }
-            | Outcome::Entrants { .. }
-            | Outcome::Draw
-            | Outcome::Stale
-            | Outcome::Busy { .. }) => Err(format!("a tick is answered by {other:?}")),
+            other @ (Outcome::No { .. } | Outcome::Other(_)) => {
+                Err(format!("a tick is answered by {other:?}"))
+            }
         }
     }
 

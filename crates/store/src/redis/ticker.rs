@@ -10,7 +10,7 @@ use super::keys;
 use super::node::Node;
 use super::scripts;
 use super::start;
-use super::wire::{self, Call, ListOfEntrants, Outcome};
+use super::wire::{self, Call, ListOfEntrants, Outcome, Setback};
 use crate::engine::Failure;
 use onrush_core::ids::{EventId, UserId};
 use onrush_core::{Refusal, Time};
@@ -75,12 +75,16 @@ impl Node {
             let (at, reply) = match self.with_entrants(event, tick).await? {
                 Outcome::Ok { at, reply, .. } => (at, reply),
                 Outcome::No { refusal, .. } => return Err(Failure::Refused(refusal)),
-                Outcome::Busy { retry_after_ms } => return Err(Failure::Busy { retry_after_ms }),
-                Outcome::Lost
-                | Outcome::Away { .. }
-                | Outcome::Entrants { .. }
-                | Outcome::Draw
-                | Outcome::Stale => return Err(Failure::Busy { retry_after_ms: 1_000 }),
+                Outcome::Other(Setback::Busy { retry_after_ms }) => {
+                    return Err(Failure::Busy { retry_after_ms });
+                }
+                Outcome::Other(
+                    Setback::Lost
+                    | Setback::Away { .. }
+                    | Setback::Entrants { .. }
+                    | Setback::Draw
+                    | Setback::Stale,
+                ) => return Err(Failure::Busy { retry_after_ms: 1_000 }),
             };
             let ticked = match wire::read_json::<TickedReply>(&reply) {
                 Ok(reply) => reply.ticked,

@@ -61,6 +61,13 @@ pub(super) enum Outcome {
     Ok { head: Head, at: Time, reply: String, more: Vec<Value> },
     /// The rules say no.
     No { head: Head, at: Time, refusal: Refusal },
+    /// Neither: nothing changed, and something else goes first.
+    Other(Setback),
+}
+
+/// Why a script answered nothing yet.
+#[derive(Debug, PartialEq)]
+pub(super) enum Setback {
     /// Redis has lost decisions that are known here.
     Lost,
     /// Nobody ran the event for so long: deadlines must move on first.
@@ -540,12 +547,12 @@ pub(super) fn outcome(answer: Value) -> Result<Outcome, String> {
             }
             Ok(Outcome::Ok { head, at, reply: body, more: parts.0.collect() })
         }
-        "lost" => Ok(Outcome::Lost),
-        "away" => Ok(Outcome::Away { gap_ms: parts.number()? }),
-        "entrants" => Ok(Outcome::Entrants { version: parts.text()? }),
-        "draw" => Ok(Outcome::Draw),
-        "stale" => Ok(Outcome::Stale),
-        "busy" => Ok(Outcome::Busy { retry_after_ms: parts.number()? }),
+        "lost" => Ok(Outcome::Other(Setback::Lost)),
+        "away" => Ok(Outcome::Other(Setback::Away { gap_ms: parts.number()? })),
+        "entrants" => Ok(Outcome::Other(Setback::Entrants { version: parts.text()? })),
+        "draw" => Ok(Outcome::Other(Setback::Draw)),
+        "stale" => Ok(Outcome::Other(Setback::Stale)),
+        "busy" => Ok(Outcome::Other(Setback::Busy { retry_after_ms: parts.number()? })),
         other => Err(format!("a script answered {other}")),
     }
 }
