@@ -147,20 +147,12 @@ fn compare(layout: &Layout, state: &Event, found: &mut Vec<String>) {
     let rows: Vec<_> = state.snapshot().collect();
     let seats: SeatSpecs = rows
         .iter()
-        .filter_map(|row| match row {
-            SnapshotRow::Seat(row) => Some((row.spec.seat.clone(), row.spec.clone())),
-            SnapshotRow::Event(_)
-            | SnapshotRow::Channel(_)
-            | SnapshotRow::Pool(_)
-            | SnapshotRow::Category(_)
-            | SnapshotRow::Types(_)
-            | SnapshotRow::Place(_)
-            | SnapshotRow::Hold(_)
-            | SnapshotRow::Session(_)
-            | SnapshotRow::Claim(_)
-            | SnapshotRow::Ban(_)
-            | SnapshotRow::Gone(_)
-            | SnapshotRow::Archived(_) => None,
+        .filter_map(|row| {
+            if let SnapshotRow::Seat(row) = row {
+                Some((row.spec.seat.clone(), row.spec.clone()))
+            } else {
+                None
+            }
         })
         .collect();
     match layout.rows(&seats) {

@@ -92,21 +92,9 @@ impl Layout {
         let mut layout = Self::default();
         // Ticks rely on it that nobody was last seen before, and nobody who is still to come: those who
         // waited through an outage were moved on by it, perhaps beyond now.
-        let seen = rows.iter().filter_map(|row| match row {
-            SnapshotRow::Place(row) => row.last_seen,
-            SnapshotRow::Event(_)
-            | SnapshotRow::Channel(_)
-            | SnapshotRow::Pool(_)
-            | SnapshotRow::Category(_)
-            | SnapshotRow::Types(_)
-            | SnapshotRow::Seat(_)
-            | SnapshotRow::Hold(_)
-            | SnapshotRow::Session(_)
-            | SnapshotRow::Claim(_)
-            | SnapshotRow::Ban(_)
-            | SnapshotRow::Gone(_)
-            | SnapshotRow::Archived(_) => None,
-        });
+        let seen = rows
+            .iter()
+            .filter_map(|row| if let SnapshotRow::Place(row) = row { row.last_seen } else { None });
         layout.put_meta(row, seen.min().unwrap_or(row.at).min(row.at));
         for Ladder { of, first_minor: _, later } in &row.prices {
             let next = later.first().map(|step| ('8', step.from));
@@ -331,21 +319,7 @@ impl Layout {
         let Ok(views) = event.ask(at, SeatsNow) else { panic!("an event that exists has views") };
         let specs: Vec<_> = rows
             .iter()
-            .filter_map(|row| match row {
-                SnapshotRow::Seat(row) => Some(&row.spec),
-                SnapshotRow::Event(_)
-                | SnapshotRow::Channel(_)
-                | SnapshotRow::Pool(_)
-                | SnapshotRow::Category(_)
-                | SnapshotRow::Types(_)
-                | SnapshotRow::Place(_)
-                | SnapshotRow::Hold(_)
-                | SnapshotRow::Session(_)
-                | SnapshotRow::Claim(_)
-                | SnapshotRow::Ban(_)
-                | SnapshotRow::Gone(_)
-                | SnapshotRow::Archived(_) => None,
-            })
+            .filter_map(|row| if let SnapshotRow::Seat(row) = row { Some(&row.spec) } else { None })
             .collect();
         let Ok(channels) = event.ask(at, ChannelsNow) else { return };
         let channels: Vec<_> = channels.into_iter().map(|view| view.spec.channel).collect();
