@@ -1,10 +1,10 @@
 //! Something of ours that does not work, such as a disk.
 
 use std::error::Error;
-use std::fmt;
 
 /// Something of ours does not work. Why stands in the log, which is for operators; others hear only what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} failed on our side; the log has more")]
 pub struct Broken {
     what: &'static str,
 }
@@ -23,11 +23,3 @@ impl Broken {
         Self { what }
     }
 }
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} failed on our side; the log has more", self.what)
-    }
-}
-
-impl Error for Broken {}

@@ -16,7 +16,7 @@ use onrush_core::{Change, Command, Phase, Time};
 use onrush_store::{Answer, Ask, Engine, Failure, Feed, Seq};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -31,56 +31,31 @@ const TRY_AGAIN: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// Why something about a draw cannot be done.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum DrawError {
     /// The engine refuses or fails.
-    Ask(Failure),
+    #[error(transparent)]
+    Ask(#[from] Failure),
     /// The event has no draw.
+    #[error("this event has no draw; its order is first come, first served")]
     NoDraw,
     /// The list of entrants is not fixed yet.
+    #[error("the list of entrants is fixed when the prequeue closes; come back then")]
     PrequeueNotClosed,
     /// The seed is not where it was kept.
+    #[error(
+        "the draw's seed is missing; restore keys/, or the table of shared files, from a backup"
+    )]
     SeedMissing,
     /// The feed has other entrants than were published.
+    #[error("the feed's entrants are not the published ones; audit the data directory")]
     OtherEntrants,
     /// The engine has stopped.
+    #[error("the engine has stopped; try again")]
     Stopped,
     /// A disk, a database or the journal does not work.
-    Broken(Broken),
-}
-
-impl fmt::Display for DrawError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ask(error) => return error.fmt(f),
-            Self::Broken(broken) => return broken.fmt(f),
-            Self::NoDraw => "this event has no draw; its order is first come, first served",
-            Self::PrequeueNotClosed => {
-                "the list of entrants is fixed when the prequeue closes; come back then"
-            }
-            Self::SeedMissing => {
-                "the draw's seed is missing; restore keys/, or the table of shared files, from a backup"
-            }
-            Self::OtherEntrants => {
-                "the feed's entrants are not the published ones; audit the data directory"
-            }
-            Self::Stopped => "the engine has stopped; try again",
-        })
-    }
-}
-
-impl std::error::Error for DrawError {}
-
-impl From<Failure> for DrawError {
-    fn from(failure: Failure) -> Self {
-        Self::Ask(failure)
-    }
-}
-
-impl From<Broken> for DrawError {
-    fn from(broken: Broken) -> Self {
-        Self::Broken(broken)
-    }
+    #[error(transparent)]
+    Broken(#[from] Broken),
 }
 
 /// What draws need beside the rules.

@@ -15,7 +15,6 @@ use onrush_saga::gateway::Gateway;
 use onrush_store::{Ask, Engine, Failure};
 use serde::Serialize;
 use std::collections::HashMap;
-use std::fmt;
 use utoipa::ToSchema;
 
 /// What a sync did about one pool.
@@ -68,29 +67,14 @@ pub struct Drift {
 }
 
 /// Why the inventory cannot be synchronised.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum InventoryError {
     /// The inventory cannot be read; the log has why.
+    #[error("the inventory cannot be read now; try again")]
     Unread,
     /// The engine fails.
-    Ask(Failure),
-}
-
-impl fmt::Display for InventoryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unread => f.write_str("the inventory cannot be read now; try again"),
-            Self::Ask(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for InventoryError {}
-
-impl From<Failure> for InventoryError {
-    fn from(failure: Failure) -> Self {
-        Self::Ask(failure)
-    }
+    #[error(transparent)]
+    Ask(#[from] Failure),
 }
 
 /// What a sync works with.

@@ -11,12 +11,12 @@ use onrush_core::view::AvailabilityView;
 use onrush_saga::gateway::Gateway;
 use onrush_saga::gateway::takes::Takes;
 use onrush_store::{Ask, Engine, Failure};
-use std::fmt;
 
 /// Why a price cannot be set.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum PriceError {
     /// The gateway does not take it.
+    #[error("{why}")]
     CannotTake {
         /// Which of the settings it is, if it is one.
         field: Option<&'static str>,
@@ -24,7 +24,8 @@ pub enum PriceError {
         why: String,
     },
     /// The event's other prices cannot be looked at.
-    Ask(Failure),
+    #[error(transparent)]
+    Ask(#[from] Failure),
 }
 
 impl PriceError {
@@ -34,23 +35,6 @@ impl PriceError {
             Self::CannotTake { field: _, why } => Self::CannotTake { field: None, why },
             Self::Ask(error) => Self::Ask(error),
         }
-    }
-}
-
-impl fmt::Display for PriceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::CannotTake { field: _, why } => f.write_str(why),
-            Self::Ask(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for PriceError {}
-
-impl From<Failure> for PriceError {
-    fn from(failure: Failure) -> Self {
-        Self::Ask(failure)
     }
 }
 

@@ -2,7 +2,6 @@
 //! the organiser's inventory, and flags. A deployment of one process has none of it.
 
 use onrush_core::ids::{EventId, PoolId};
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -74,16 +73,9 @@ pub struct Turns {
 }
 
 /// The database that nodes share cannot be used, so nobody knows whose turn it is.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("waiting for other nodes: {0}")]
 pub struct TurnError(pub io::Error);
-
-impl fmt::Display for TurnError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "waiting for other nodes: {}", self.0)
-    }
-}
-
-impl std::error::Error for TurnError {}
 
 /// How long a turn may take before another node stops waiting for its end.
 const TURN_MS: u32 = 10_000;

@@ -43,33 +43,24 @@ pub enum AddressPolicy {
 }
 
 /// Why a call has no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The address may not be connected to. Nothing was sent, and nothing ever will be.
+    #[error("the address is not a public one")]
     Forbidden,
     /// Nobody could be connected to. Nothing was sent.
+    #[error("no connection: {0}")]
     Unreachable(String),
     /// The answer did not come in time. The other side may have done what was asked.
+    #[error("no answer in time")]
     TimedOut,
     /// The connection broke. The other side may have done what was asked.
+    #[error("the connection broke: {0}")]
     Broken(String),
     /// The answer is longer than [`MAX_ANSWER_BYTES`].
+    #[error("the answer is longer than {MAX_ANSWER_BYTES} bytes")]
     TooLong,
 }
-
-impl fmt::Display for CallError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Forbidden => f.write_str("the address is not a public one"),
-            Self::Unreachable(why) => write!(f, "no connection: {why}"),
-            Self::TimedOut => f.write_str("no answer in time"),
-            Self::Broken(why) => write!(f, "the connection broke: {why}"),
-            Self::TooLong => write!(f, "the answer is longer than {MAX_ANSWER_BYTES} bytes"),
-        }
-    }
-}
-
-impl Error for CallError {}
 
 /// A client with a pool of connections. Cloning it shares the pool.
 #[derive(Clone)]
@@ -213,16 +204,9 @@ fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// The address is one of ours, or of nobody.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("not a public address")]
 struct NotPublic;
-
-impl fmt::Display for NotPublic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a public address")
-    }
-}
-
-impl Error for NotPublic {}
 
 type BoxError = Box<dyn Error + Send + Sync>;
 type Pending<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;

@@ -21,24 +21,15 @@ impl fmt::Display for Fence {
 }
 
 /// Why a lease or a cursor could not be read or written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
     /// Somebody else has the lease by now; nothing was written.
+    #[error("somebody else has the lease by now")]
     Fenced,
     /// They cannot be reached now.
+    #[error("leases and cursors cannot be used: {0}")]
     Unavailable(String),
 }
-
-impl fmt::Display for CursorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fenced => f.write_str("somebody else has the lease by now"),
-            Self::Unavailable(why) => write!(f, "leases and cursors cannot be used: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for CursorError {}
 
 /// A future answer.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, CursorError>> + Send>>;

@@ -42,31 +42,21 @@ use receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking
 use request::{Begun, RequestKey, StoredAnswer};
 use saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use session::{BrowserSession, SessionsOf};
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
 /// Why the ledger did not do what it was asked to; nothing was changed then.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
     /// The row has changed since it was read: read it again.
+    #[error("somebody else changed it meanwhile; read it again")]
     Conflict,
     /// It cannot be read or written now. What it holds is unknown: if the process ends before it
     /// can be asked again, even this write may turn out to have been made.
+    #[error("the ledger cannot be used: {0}")]
     Unavailable(String),
 }
-
-impl fmt::Display for LedgerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Conflict => f.write_str("somebody else changed it meanwhile; read it again"),
-            Self::Unavailable(why) => write!(f, "the ledger cannot be used: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for LedgerError {}
 
 /// A future answer. What it tells of is durable by then. Dropping it does not undo what was asked.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send>>;

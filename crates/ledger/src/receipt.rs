@@ -27,16 +27,9 @@ impl Series {
 }
 
 /// Why a text is no series, or no number of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("use 1 to 12 of A-Z, a-z and 0-9, and in a number then - and a count from 1")]
 pub struct NotANumber;
-
-impl fmt::Display for NotANumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("use 1 to 12 of A-Z, a-z and 0-9, and in a number then - and a count from 1")
-    }
-}
-
-impl std::error::Error for NotANumber {}
 
 impl FromStr for Series {
     type Err = NotANumber;

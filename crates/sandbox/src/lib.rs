@@ -31,7 +31,6 @@ use onrush_base::config::own_secret_complaint;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_serve::{listen, serve_router};
 use service::Service;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -43,40 +42,30 @@ use tokio::task::JoinHandle;
 const MAX_BODY_BYTES: usize = 64 << 10;
 
 /// Why a sandbox cannot start.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// Others could reach it, and that was not allowed.
+    #[error(
+        "{0} can be reached by others, who would pay without money; use a loopback address, or \
+         --allow-sandbox if that is what you want"
+    )]
     NotLocal(SocketAddr),
     /// What goes wrong by lot adds up to more than everything.
+    #[error(
+        "declined, duplicate, late and never are at most 100 percent together, and lost answers by \
+         themselves"
+    )]
     FaultsInvalid,
     /// A secret is empty, blank or too short: everybody could forge what it proves.
+    #[error("the sandbox's secrets: {0}")]
     SecretInvalid(String),
     /// It cannot listen there.
+    #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
     /// Its file cannot be used.
+    #[error("the sandbox's file cannot be used: {0}")]
     File(io::Error),
 }
-
-impl fmt::Display for SandboxError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotLocal(address) => write!(
-                f,
-                "{address} can be reached by others, who would pay without money; \
-                 use a loopback address, or --allow-sandbox if that is what you want"
-            ),
-            Self::FaultsInvalid => f.write_str(
-                "declined, duplicate, late and never are at most 100 percent together, and lost \
-                 answers by themselves",
-            ),
-            Self::SecretInvalid(why) => write!(f, "the sandbox's secrets: {why}"),
-            Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
-            Self::File(error) => write!(f, "the sandbox's file cannot be used: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for SandboxError {}
 
 /// A running sandbox. Dropping it stops it too, without waiting until it has stopped.
 pub struct Sandbox {

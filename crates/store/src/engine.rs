@@ -51,14 +51,9 @@ impl fmt::Display for AsOf {
 }
 
 /// The text is no [`AsOf`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("use the as_of of an earlier answer, as it was")]
 pub struct NoAsOf;
-
-impl fmt::Display for NoAsOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("use the as_of of an earlier answer, as it was")
-    }
-}
 
 impl FromStr for AsOf {
     type Err = NoAsOf;
@@ -87,53 +82,35 @@ impl<'de> Deserialize<'de> for AsOf {
 }
 
 /// Why there is no answer, or what the rules said instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The rules said no; nothing changed.
+    #[error("{0}")]
     Refused(Refusal),
     /// Too much is asked at once; nothing changed. Ask again after this many milliseconds.
+    #[error("too much is asked at once; try again in {retry_after_ms} ms")]
     Busy {
         /// How long to wait.
         retry_after_ms: u32,
     },
     /// The disk is nearly full, and this would need space; nothing changed.
+    #[error("the disk is nearly full; free some space, then try again")]
     DiskLow,
     /// The event lost its latest changes and is being rebuilt from the archive; nothing changed.
     /// Ask again after this many milliseconds.
+    #[error("the event is being rebuilt after a loss of data; try again in {retry_after_ms} ms")]
     Rebuilding {
         /// How long to wait.
         retry_after_ms: u32,
     },
     /// The engine's servers do not answer. Whether the command took effect is unknown: ask again
     /// with the same ids.
+    #[error("the engine cannot be reached just now; try again with the same key")]
     Unreachable,
     /// The engine has stopped. Whether the command took effect is unknown: ask again with the same ids.
+    #[error("the engine has stopped; try again with the same key")]
     Stopped,
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(refusal) => refusal.fmt(f),
-            Self::Busy { retry_after_ms } => {
-                write!(f, "too much is asked at once; try again in {retry_after_ms} ms")
-            }
-            Self::DiskLow => {
-                f.write_str("the disk is nearly full; free some space, then try again")
-            }
-            Self::Rebuilding { retry_after_ms } => write!(
-                f,
-                "the event is being rebuilt after a loss of data; try again in {retry_after_ms} ms"
-            ),
-            Self::Unreachable => {
-                f.write_str("the engine cannot be reached just now; try again with the same key")
-            }
-            Self::Stopped => f.write_str("the engine has stopped; try again with the same key"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {

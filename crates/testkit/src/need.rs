@@ -14,11 +14,13 @@ pub struct Missing {
 }
 
 /// Why a server does not run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NotStarted {
     /// It is not installed.
+    #[error("{} is not installed. {}", .0.what, .0.install)]
     Missing(Missing),
     /// It is installed and did not start, or what was asked of it failed: why, and the end of its log.
+    #[error("{0}")]
     Failed(String),
 }
 
@@ -27,19 +29,6 @@ impl NotStarted {
         Self::Failed(format!("{what}: {why}"))
     }
 }
-
-impl fmt::Display for NotStarted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing(Missing { what, install }) => {
-                write!(f, "{what} is not installed. {install}")
-            }
-            Self::Failed(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for NotStarted {}
 
 /// The server, or `None` where it is not installed: the test then returns, having run nothing.
 ///

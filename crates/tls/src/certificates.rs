@@ -4,7 +4,6 @@ use crate::pair::Pair;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use std::fmt;
 
 /// What one connects to a server with: the authorities whose certificates are believed, and our own
 /// certificate if the server wants to see one.
@@ -15,41 +14,30 @@ pub struct Certificates {
 }
 
 /// Why a certificate or key cannot be used. None of it repeats a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     /// There is no certificate in the text.
+    #[error(
+        "there is no whole certificate in it; use PEM, which begins with \
+         -----BEGIN CERTIFICATE-----"
+    )]
     NoCertificate,
     /// There is no private key in the text.
+    #[error(
+        "there is no private key in it; use PEM without a passphrase, which begins with \
+         -----BEGIN PRIVATE KEY-----"
+    )]
     NoKey,
     /// The key does not belong to the certificate.
+    #[error("the key belongs to another certificate; set both of the same pair")]
     KeyOfAnother,
     /// A certificate cannot be an authority's.
+    #[error("a certificate in it is no authority's: {0}")]
     NoAuthority(String),
     /// The key or its certificate is of a kind that is not known here.
+    #[error("the certificate or its key cannot be used: {0}")]
     Key(String),
 }
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoCertificate => f.write_str(
-                "there is no whole certificate in it; use PEM, which begins with \
-                 -----BEGIN CERTIFICATE-----",
-            ),
-            Self::NoKey => f.write_str(
-                "there is no private key in it; use PEM without a passphrase, which begins with \
-                 -----BEGIN PRIVATE KEY-----",
-            ),
-            Self::KeyOfAnother => {
-                f.write_str("the key belongs to another certificate; set both of the same pair")
-            }
-            Self::NoAuthority(why) => write!(f, "a certificate in it is no authority's: {why}"),
-            Self::Key(why) => write!(f, "the certificate or its key cannot be used: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for Unusable {}
 
 impl Certificates {
     /// Takes authorities' certificates as PEM, instead of those of the public web, and our own.

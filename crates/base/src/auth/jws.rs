@@ -8,7 +8,6 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fmt;
 use std::io;
 
 /// The longest text that is looked at as a JWS, in bytes.
@@ -131,27 +130,18 @@ impl JwsSigner {
 }
 
 /// Why a JWS is not believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotGenuine {
     /// It is not a compact JWS of the kind that is expected.
+    #[error("it does not have the form of one")]
     Malformed,
     /// It names a key that is not in the set.
+    #[error("it names a key that is not in the key set")]
     UnknownKey,
     /// The signature is not that key's.
+    #[error("its signature is wrong")]
     WrongSignature,
 }
-
-impl fmt::Display for NotGenuine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Malformed => "it does not have the form of one",
-            Self::UnknownKey => "it names a key that is not in the key set",
-            Self::WrongSignature => "its signature is wrong",
-        })
-    }
-}
-
-impl std::error::Error for NotGenuine {}
 
 /// Verifies with the published keys of one use.
 pub struct JwsVerifier {

@@ -1,10 +1,9 @@
 //! What is wrong with a configuration.
 
-use std::fmt;
-
 /// What is wrong with the configuration: sentences that name the place, one a line. None of them
 /// repeats a secret.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct ConfigError(String);
 
 impl ConfigError {
@@ -14,11 +13,3 @@ impl ConfigError {
         Self(why.into())
     }
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ConfigError {}

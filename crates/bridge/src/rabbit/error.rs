@@ -2,50 +2,39 @@
 
 use lapin::ErrorKind;
 use onrush_tls::why_refused;
-use std::{fmt, io};
+use std::io;
 
 /// The settings that certificates are in.
 pub(super) const CERTIFICATES: &str = "rabbitmq.certificates";
 
 /// Why a connection is of no use any more.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum RabbitError {
     /// What the client library says.
+    #[error("{}", with_advice(.0))]
     Amqp(lapin::Error),
     /// No answer in time.
+    #[error("no answer in time")]
     Silence,
     /// A message has no queue to go to: somebody removed one.
+    #[error("a queue is gone")]
     Unroutable,
     /// RabbitMQ would not take a message.
+    #[error("a message was not taken")]
     Rejected,
     /// What was subscribed to is gone.
+    #[error("a subscription was ended")]
     Cancelled,
     /// It was cut off as soon as TLS was agreed, and no certificate of ours was shown. With TLS 1.3 a
     /// server asks for one only then, and what it says of it can be lost with the connection.
+    #[error(
+        "it ended the connection as soon as TLS was agreed; if it wants to see a client \
+         certificate, set {CERTIFICATES}.cert and {CERTIFICATES}.key. ({0})"
+    )]
     CutOff(lapin::Error),
     /// The settings cannot be used.
+    #[error("{0}")]
     Settings(String),
-}
-
-impl fmt::Display for RabbitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Amqp(error) => match advice(error) {
-                Some(advice) => write!(f, "{advice}. ({error})"),
-                None => error.fmt(f),
-            },
-            Self::Silence => f.write_str("no answer in time"),
-            Self::Unroutable => f.write_str("a queue is gone"),
-            Self::Rejected => f.write_str("a message was not taken"),
-            Self::Cancelled => f.write_str("a subscription was ended"),
-            Self::CutOff(error) => write!(
-                f,
-                "it ended the connection as soon as TLS was agreed; if it wants to see a client \
-                 certificate, set {CERTIFICATES}.cert and {CERTIFICATES}.key. ({error})"
-            ),
-            Self::Settings(why) => f.write_str(why),
-        }
-    }
 }
 
 impl RabbitError {
@@ -63,6 +52,14 @@ impl RabbitError {
     }
 }
 
+/// An error, after what to do about it if that is known.
+fn with_advice(error: &lapin::Error) -> String {
+    match advice(error) {
+        Some(advice) => format!("{advice}. ({error})"),
+        None => error.to_string(),
+    }
+}
+
 /// What to do about a connection that TLS or the login is in the way of.
 fn advice(error: &lapin::Error) -> Option<String> {
     why_refused(error, CERTIFICATES).or_else(|| {
@@ -71,8 +68,6 @@ fn advice(error: &lapin::Error) -> Option<String> {
         })
     })
 }
-
-impl std::error::Error for RabbitError {}
 
 impl From<lapin::Error> for RabbitError {
     fn from(error: lapin::Error) -> Self {

@@ -1,16 +1,24 @@
 //! Why a ledger on PostgreSQL cannot be opened.
 
 use onrush_tls::Refusal;
-use std::fmt;
 
 /// Why a ledger on PostgreSQL cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PgOpenError {
     /// The address makes no sense.
+    #[error(
+        "the address of PostgreSQL makes no sense ({0}); write it as \
+         postgres://user:password@host:port/database"
+    )]
     Address(String),
     /// The server cannot be reached, or does not let us in.
+    #[error("PostgreSQL cannot be used: {}", with_advice(.0))]
     Unreachable(String),
     /// The tables were made by a newer Onrush.
+    #[error(
+        "the tables in PostgreSQL were made by a newer onrush (version {version}, this one knows \
+         {known}); start that one, or restore a backup"
+    )]
     Newer {
         /// Their version.
         version: i64,
@@ -18,30 +26,15 @@ pub enum PgOpenError {
         known: i64,
     },
     /// The tables cannot be brought up to date.
+    #[error("the tables in PostgreSQL cannot be brought up to date: {0}")]
     Tables(String),
 }
 
-impl fmt::Display for PgOpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address(why) => write!(
-                f,
-                "the address of PostgreSQL makes no sense ({why}); write it as \
-                 postgres://user:password@host:port/database"
-            ),
-            Self::Unreachable(why) => match advice(why) {
-                Some(advice) => write!(f, "PostgreSQL cannot be used: {advice}. ({why})"),
-                None => write!(f, "PostgreSQL cannot be used: {why}"),
-            },
-            Self::Newer { version, known } => write!(
-                f,
-                "the tables in PostgreSQL were made by a newer onrush (version {version}, this one \
-                 knows {known}); start that one, or restore a backup"
-            ),
-            Self::Tables(why) => {
-                write!(f, "the tables in PostgreSQL cannot be brought up to date: {why}")
-            }
-        }
+/// What went wrong, after what to do about it if that is known.
+fn with_advice(why: &str) -> String {
+    match advice(why) {
+        Some(advice) => format!("{advice}. ({why})"),
+        None => why.to_owned(),
     }
 }
 
@@ -65,5 +58,3 @@ fn advice(why: &str) -> Option<String> {
     ];
     signs.iter().find(|(sign, _)| why.contains(sign)).map(|(_, advice)| (*advice).to_owned())
 }
-
-impl std::error::Error for PgOpenError {}

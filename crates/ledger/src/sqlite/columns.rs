@@ -5,7 +5,6 @@ use onrush_core::Time;
 use rusqlite::Row;
 use rusqlite::types::{FromSql, Type};
 use std::error::Error;
-use std::fmt;
 use std::str::FromStr;
 
 /// A number as SQLite has it. Versions, cursors and counts stay far below the limit; a process's
@@ -104,13 +103,6 @@ fn unreadable(column: usize, error: impl Error + Send + Sync + 'static) -> rusql
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("\"{0}\" means nothing here")]
 struct UnknownWord(String);
-
-impl fmt::Display for UnknownWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\" means nothing here", self.0)
-    }
-}
-
-impl Error for UnknownWord {}

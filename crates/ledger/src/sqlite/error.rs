@@ -2,14 +2,14 @@
 
 use super::database;
 use onrush_sqlite::FileError;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why a ledger cannot be used. Nothing in its file was changed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A file or directory cannot be read or written.
+    #[error("{path}: {source}")]
     Io {
         /// Which.
         path: PathBuf,
@@ -17,16 +17,23 @@ pub enum OpenError {
         source: io::Error,
     },
     /// Another process writes to the ledger.
+    #[error(
+        "{path}: another onrush process uses this ledger; stop it, or choose another directory"
+    )]
     Locked {
         /// The file it has locked.
         path: PathBuf,
     },
     /// There is no ledger to read.
+    #[error("{path}: there is no ledger; check the directory")]
     Missing {
         /// Where it would be.
         path: PathBuf,
     },
     /// The file is not an Onrush ledger.
+    #[error(
+        "{path}: not an onrush ledger ({what}); move the file away, or choose another directory"
+    )]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -34,6 +41,10 @@ pub enum OpenError {
         what: String,
     },
     /// The ledger was written by a newer Onrush.
+    #[error(
+        "{path}: written by a newer onrush (version {version}, this one knows {known}); start that \
+         one, or restore a backup"
+    )]
     Newer {
         /// The file.
         path: PathBuf,
@@ -43,6 +54,10 @@ pub enum OpenError {
         known: u32,
     },
     /// The ledger was written by an older Onrush, and a reader does not bring it up to date.
+    #[error(
+        "{path}: written by an older onrush (version {version}, this one reads {known}); start the \
+         server once to bring it up to date"
+    )]
     Older {
         /// The file.
         path: PathBuf,
@@ -52,6 +67,12 @@ pub enum OpenError {
         known: u32,
     },
     /// Pages of the ledger are not what was written.
+    #[error(
+        "{path}: the ledger is damaged: {}. Nothing was changed; keep a copy, then restore the \
+         whole directory from a backup. Without one, see docs/operating.md, \
+         \"A start that is refused\"",
+        .found.join("; ")
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -59,6 +80,7 @@ pub enum OpenError {
         found: Vec<String>,
     },
     /// SQLite cannot open the file for another reason.
+    #[error("{path}: {why}")]
     Sqlite {
         /// The file.
         path: PathBuf,
@@ -90,62 +112,6 @@ impl From<FileError> for OpenError {
             FileError::Io { path, source } => Self::Io { path, source },
             FileError::Locked { path } => Self::Locked { path },
             FileError::Sqlite { path, source } => Self::sqlite(&path)(source),
-        }
-    }
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
-            Self::Locked { path } => write!(
-                f,
-                "{}: another onrush process uses this ledger; stop it, or choose another directory",
-                path.display()
-            ),
-            Self::Missing { path } => {
-                write!(f, "{}: there is no ledger; check the directory", path.display())
-            }
-            Self::Foreign { path, what } => write!(
-                f,
-                "{}: not an onrush ledger ({what}); move the file away, or choose another directory",
-                path.display()
-            ),
-            Self::Newer { path, version, known } => write!(
-                f,
-                "{}: written by a newer onrush (version {version}, this one knows {known}); \
-                 start that one, or restore a backup",
-                path.display()
-            ),
-            Self::Older { path, version, known } => write!(
-                f,
-                "{}: written by an older onrush (version {version}, this one reads {known}); \
-                 start the server once to bring it up to date",
-                path.display()
-            ),
-            Self::Damaged { path, found } => write!(
-                f,
-                "{}: the ledger is damaged: {}. Nothing was changed; keep a copy, then restore the whole \
-                 directory from a backup. Without one, see docs/operating.md, \"A start that is refused\"",
-                path.display(),
-                found.join("; ")
-            ),
-            Self::Sqlite { path, why } => write!(f, "{}: {why}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            Self::Locked { .. }
-            | Self::Missing { .. }
-            | Self::Foreign { .. }
-            | Self::Newer { .. }
-            | Self::Older { .. }
-            | Self::Damaged { .. }
-            | Self::Sqlite { .. } => None,
         }
     }
 }

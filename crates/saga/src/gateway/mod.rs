@@ -287,12 +287,14 @@ pub struct DeskNews {
 }
 
 /// Why a gateway's answer is not there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GatewayError {
     /// No answer, or one that says to come again. Whether it did what was asked is unknown: ask
     /// again with the same key.
+    #[error("the payment gateway {0}")]
     Unavailable(Away),
     /// It understood, and will never do it.
+    #[error("the payment gateway refuses: {0}")]
     Refused(String),
 }
 
@@ -327,42 +329,22 @@ impl fmt::Display for Away {
     }
 }
 
-impl fmt::Display for GatewayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unavailable(why) => write!(f, "the payment gateway {why}"),
-            Self::Refused(why) => write!(f, "the payment gateway refuses: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for GatewayError {}
-
 /// Why a message is not believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotGenuine {
     /// It has no signature, or one of the wrong form.
+    #[error("the message is not signed; sign it with the shared secret")]
     SignatureMissing,
     /// The signature does not fit.
+    #[error("the signature does not fit; check the shared secret")]
     SignatureWrong,
     /// It was signed more than five minutes ago, or in the future.
+    #[error("the signature is more than five minutes old or new; check both clocks")]
     TooOld,
     /// It is signed and cannot be understood.
+    #[error("the message is signed and cannot be understood")]
     Unreadable,
 }
-
-impl fmt::Display for NotGenuine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::SignatureMissing => "the message is not signed; sign it with the shared secret",
-            Self::SignatureWrong => "the signature does not fit; check the shared secret",
-            Self::TooOld => "the signature is more than five minutes old or new; check both clocks",
-            Self::Unreadable => "the message is signed and cannot be understood",
-        })
-    }
-}
-
-impl std::error::Error for NotGenuine {}
 
 impl From<Unsigned> for NotGenuine {
     fn from(why: Unsigned) -> Self {

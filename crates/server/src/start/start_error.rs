@@ -2,43 +2,34 @@
 
 use onrush_base::config::ConfigError;
 use onrush_store::embedded::OpenError;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
 /// Why a server cannot start.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The configuration is wrong.
+    #[error("{0}")]
     Config(ConfigError),
     /// The engine cannot be opened.
+    #[error("{0}")]
     Engine(OpenError),
     /// An address cannot be listened on.
+    #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
     /// The data directory cannot be used.
+    #[error("the data directory cannot be used: {0}")]
     Data(io::Error),
     /// The ledger cannot be opened.
+    #[error("{0}")]
     Ledger(onrush_ledger::sqlite::OpenError),
     /// Files of the data directory do not belong together: one is older than the others, or missing.
+    #[error("{0}")]
     Restored(String),
     /// What nodes share cannot be used.
+    #[error("{0}")]
     Cluster(String),
     /// The payment gateway cannot be used.
+    #[error("the payment gateway cannot be used: {0}")]
     Gateway(io::Error),
 }
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config(error) => error.fmt(f),
-            Self::Engine(error) => error.fmt(f),
-            Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
-            Self::Ledger(error) => error.fmt(f),
-            Self::Cluster(why) | Self::Restored(why) => f.write_str(why),
-            Self::Gateway(error) => write!(f, "the payment gateway cannot be used: {error}"),
-            Self::Data(error) => write!(f, "the data directory cannot be used: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}

@@ -22,7 +22,6 @@ use onrush_sqlite::{Lock, log_of};
 use rusqlite::{Connection, Statement};
 use serde::Serialize;
 use std::collections::HashMap;
-use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -46,24 +45,15 @@ pub struct ArchiveReport {
 }
 
 /// Why archiving has stopped. Everything is whole, and what was done is done.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The directory cannot be used.
+    #[error("{0}")]
     Open(OpenError),
     /// Something stands in the way, in a sentence.
+    #[error("{0}")]
     InTheWay(String),
 }
-
-impl fmt::Display for ArchiveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open(error) => error.fmt(f),
-            Self::InTheWay(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for ArchiveError {}
 
 impl From<OpenError> for ArchiveError {
     fn from(error: OpenError) -> Self {

@@ -13,9 +13,10 @@ pub const WAY_OUT: &str = "Nothing was changed. Put the whole directory back as 
     that were sold since are sold again";
 
 /// Why a data directory cannot be used. Nothing in it was changed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A file or directory cannot be read or written.
+    #[error("{path}: {source}")]
     Io {
         /// Which.
         path: PathBuf,
@@ -23,16 +24,23 @@ pub enum OpenError {
         source: io::Error,
     },
     /// Another engine runs on the same directory.
+    #[error(
+        "{path}: another onrush process uses this directory; stop it, or choose another directory"
+    )]
     Locked {
         /// The file it has locked.
         path: PathBuf,
     },
     /// There is no journal to read.
+    #[error("{path}: there is no journal; check the directory")]
     Missing {
         /// Where it would be.
         path: PathBuf,
     },
     /// The file is not an Onrush journal.
+    #[error(
+        "{path}: not an onrush journal ({what}); move the file away, or choose another directory"
+    )]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -40,6 +48,10 @@ pub enum OpenError {
         what: String,
     },
     /// The journal was written by a newer Onrush.
+    #[error(
+        "{path}: written by a newer onrush (format {format}, this version knows {known}); start \
+         that version, or restore a backup"
+    )]
     Newer {
         /// The file.
         path: PathBuf,
@@ -49,9 +61,11 @@ pub enum OpenError {
         known: u32,
     },
     /// The journal is truncated or corrupt.
+    #[error("{0}")]
     Damaged(Box<Damage>),
     /// The journal is whole, and it is not the one that was here: an older copy, or one without its
     /// latest decisions.
+    #[error("{path}: {why}. {WAY_OUT}")]
     Restored {
         /// The journal.
         path: PathBuf,
@@ -59,6 +73,7 @@ pub enum OpenError {
         why: String,
     },
     /// SQLite cannot open the file for another reason.
+    #[error("{path}: {why}")]
     Sqlite {
         /// The file.
         path: PathBuf,
@@ -66,6 +81,7 @@ pub enum OpenError {
         why: String,
     },
     /// There is no tokio runtime to answer in: open within one, or name one in the options.
+    #[error("open the engine within a tokio runtime")]
     NoRuntime,
 }
 
@@ -85,53 +101,6 @@ impl From<FileError> for OpenError {
             FileError::Io { path, source } => Self::Io { path, source },
             FileError::Locked { path } => Self::Locked { path },
             FileError::Sqlite { path, source } => Self::sqlite(&path)(source),
-        }
-    }
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
-            Self::Locked { path } => write!(
-                f,
-                "{}: another onrush process uses this directory; stop it, or choose another directory",
-                path.display()
-            ),
-            Self::Missing { path } => {
-                write!(f, "{}: there is no journal; check the directory", path.display())
-            }
-            Self::Foreign { path, what } => write!(
-                f,
-                "{}: not an onrush journal ({what}); move the file away, or choose another directory",
-                path.display()
-            ),
-            Self::Newer { path, format, known } => write!(
-                f,
-                "{}: written by a newer onrush (format {format}, this version knows {known}); \
-                 start that version, or restore a backup",
-                path.display()
-            ),
-            Self::Damaged(damage) => damage.fmt(f),
-            Self::Restored { path, why } => write!(f, "{}: {why}. {WAY_OUT}", path.display()),
-            Self::Sqlite { path, why } => write!(f, "{}: {why}", path.display()),
-            Self::NoRuntime => f.write_str("open the engine within a tokio runtime"),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            Self::Locked { .. }
-            | Self::Missing { .. }
-            | Self::Foreign { .. }
-            | Self::Newer { .. }
-            | Self::Damaged(_)
-            | Self::Restored { .. }
-            | Self::Sqlite { .. }
-            | Self::NoRuntime => None,
         }
     }
 }

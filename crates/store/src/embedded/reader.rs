@@ -11,11 +11,11 @@ use onrush_core::ids::EventId;
 use onrush_core::{Change, Time};
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::HashSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Why a part of the journal cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("decision {}: {why}", .seq.0)]
 pub struct ReadError {
     /// The decision looked for.
     pub seq: Seq,
@@ -24,14 +24,6 @@ pub struct ReadError {
     /// Whether the file is not what it was when it was written.
     pub damaged: bool,
 }
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "decision {}: {}", self.seq.0, self.why)
-    }
-}
-
-impl std::error::Error for ReadError {}
 
 /// Reads decisions by number and never writes. It keeps nothing locked between two pages.
 #[derive(Debug)]

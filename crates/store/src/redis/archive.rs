@@ -8,37 +8,27 @@
 use super::head::{Head, Mark};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::ids::EventId;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use tokio::sync::watch;
 
 /// Why the archive did not do what it was asked to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
     /// The event was rebuilt meanwhile: what the caller read from its stream counts no more.
+    #[error("the event was rebuilt meanwhile")]
     Superseded,
     /// What the caller read from its stream does not go on from what is archived: Redis lost
     /// decisions that the archive has, and made others under their numbers.
+    #[error("the archive has other decisions under these numbers")]
     Diverged,
     /// It cannot be read or written now.
+    #[error("the archive cannot be used: {0}")]
     Unavailable(String),
     /// There is something in it that this node does not understand; one of a later version may.
+    #[error("the archive cannot be read: {0}")]
     Unreadable(String),
 }
-
-impl fmt::Display for ArchiveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Superseded => f.write_str("the event was rebuilt meanwhile"),
-            Self::Diverged => f.write_str("the archive has other decisions under these numbers"),
-            Self::Unavailable(why) => write!(f, "the archive cannot be used: {why}"),
-            Self::Unreadable(why) => write!(f, "the archive cannot be read: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for ArchiveError {}
 
 /// A future answer of the archive.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, ArchiveError>> + Send>>;

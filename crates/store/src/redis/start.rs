@@ -7,7 +7,6 @@ use crate::engine::Seq;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use redis::Value;
-use std::fmt;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -20,52 +19,34 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Why an engine does not begin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// Redis cannot be used.
+    #[error("{0}")]
     Redis(String),
     /// Redis would throw keys away when its memory is full.
+    #[error(
+        "Redis has maxmemory-policy {policy} and would throw holds away when its memory is full; \
+         set maxmemory-policy to noeviction"
+    )]
     Evicts {
         /// Its policy.
         policy: String,
     },
     /// Redis is too old.
+    #[error("Redis is of version {version}; use {OLDEST} or later")]
     TooOld {
         /// Its version.
         version: String,
     },
     /// The archive cannot be used.
-    Archive(ArchiveError),
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
 }
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Redis(why) => f.write_str(why),
-            Self::Evicts { policy } => write!(
-                f,
-                "Redis has maxmemory-policy {policy} and would throw holds away when its memory is \
-                 full; set maxmemory-policy to noeviction"
-            ),
-            Self::TooOld { version } => {
-                write!(f, "Redis is of version {version}; use {OLDEST} or later")
-            }
-            Self::Archive(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
 
 impl From<ClientError> for OpenError {
     fn from(error: ClientError) -> Self {
         Self::Redis(error.to_string())
-    }
-}
-
-impl From<ArchiveError> for OpenError {
-    fn from(error: ArchiveError) -> Self {
-        Self::Archive(error)
     }
 }
 
