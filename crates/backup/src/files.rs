@@ -192,6 +192,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_file_system_keeps_in_its_root_is_not_looked_into() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for path in ["lost+found/its", "keys/ids.key"] {
+            let path = dir.path().join(path);
+            fs::create_dir(path.parent().expect("a directory")).expect("made");
+            fs::write(path, "x").expect("written");
+        }
+        assert_eq!(of_data(dir.path()).expect("read"), ["keys/ids.key"]);
+    }
+
+    #[test]
     fn what_is_beside_the_databases_is_found_and_what_is_being_written_is_not() {
         let dir = tempfile::tempdir().expect("a directory");
         for name in ["keys", "plans", "engine.d"] {

@@ -288,6 +288,19 @@ mod tests {
         assert_eq!(value(&message.body), json!({"payment": "p.1", "late": true}));
     }
 
+    /// After an older journal was accepted, another decision may have the number of a lost one.
+    #[test]
+    fn decisions_of_one_number_and_two_pasts_have_two_ids() {
+        let booking = "e.1".parse().unwrap();
+        let change = Change::Hold(HoldChange::HoldReleased { booking });
+        let id_at = |ms| {
+            let event = "e".parse().unwrap();
+            of_change(7, 1, Time(ms), &event, &change, None, &channels(None)).unwrap().id
+        };
+        assert_eq!(id_at(5), id_at(5));
+        assert_ne!(id_at(5), id_at(6));
+    }
+
     #[test]
     fn who_cancelled_stays_inside_and_why_is_told() {
         let change = Change::Booking(BookingChange::ConfirmedCancelled {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What is kept of one event.
 pub(super) trait Kept: Default {
-    /// Whether there is nothing to keep, and nobody at work on it.
+    /// Whether there is nothing to keep. It is asked once nobody uses it any more.
     fn is_empty(&self) -> bool;
 }
 
