@@ -19,6 +19,12 @@ local function whole(text)
   if text and #text <= 15 and string.match(text, '^%-?%d+$') then return tonumber(text) end
 end
 
+-- A stored count as Redis writes it: to a number with zeros before it, it adds nothing.
+local function count(text)
+  local number = whole(text)
+  if number and string.format('%d', number) == text then return number end
+end
+
 if #KEYS ~= 3 and #KEYS ~= 4 then return redis.error_reply('ERR atomic_hold takes 3 or 4 keys') end
 if #ARGV ~= 3 then return redis.error_reply('ERR atomic_hold takes 3 arguments') end
 local statuses, hold, inventory = KEYS[1], KEYS[2], KEYS[3]
@@ -34,7 +40,7 @@ end
 local time = redis.call('TIME')
 local now = string.format('%d.%06d', time[1], time[2])
 local left_text = redis.call('GET', inventory)
-local left = whole(left_text)
+local left = count(left_text)
 local holder = redis.call('GET', hold)
 local status = redis.call('HGET', statuses, seat)
 -- With their scores: a seat that is held again has a later one.
@@ -46,9 +52,10 @@ local function is_hold(marked)
   return marked == 'HOLD' or (marked and string.match(marked, '^HOLD:') ~= nil)
 end
 if left_text and not left then return redis.error_reply('ERR the inventory is not a whole number') end
-if own and tonumber(own) <= tonumber(now) then due[#due + 1] = seat end
--- A mark that outlived its hold's key, and has no deadline to be worked off by, has run out too.
-local left_behind = is_hold(status) and not holder and not own
+-- A mark that outlived its hold's key has run out too, whatever its deadline says.
+if (own and tonumber(own) <= tonumber(now)) or (is_hold(status) and not holder) then
+  due[#due + 1] = seat
+end
 
 -- Holds that have run out go back before anything is decided. The status has the last word: a seat
 -- that was sold since does not come back.
@@ -58,10 +65,6 @@ for _, lapsed in ipairs(due) do
     seen[lapsed] = true
     back[#back + 1] = lapsed
   end
-end
-if left_behind then
-  seen[seat] = true
-  back[#back + 1] = seat
 end
 if #due > 0 then redis.call('ZREM', deadlines, unpack(due)) end
 for _, lapsed in ipairs(back) do redis.call('HSET', statuses, lapsed, 'AVAILABLE') end

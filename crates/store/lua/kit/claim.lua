@@ -19,6 +19,12 @@ local function whole(text)
   if text and #text <= 15 and string.match(text, '^%-?%d+$') then return tonumber(text) end
 end
 
+-- A stored count as Redis writes it: to a number with zeros before it, it adds nothing.
+local function count(text)
+  local number = whole(text)
+  if number and string.format('%d', number) == text then return number end
+end
+
 local function seconds(text, default)
   if text == nil or text == '' then return default end
   local number = whole(text)
@@ -43,7 +49,7 @@ if first then
   return tonumber(first)
 end
 local text = redis.call('GET', counter)
-local before = whole(text or '0')
+local before = count(text or '0')
 if not before then return redis.error_reply('ERR the counter is not a whole number') end
 -- fails here, with nothing done, if the key is of another type
 if history then

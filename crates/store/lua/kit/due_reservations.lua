@@ -29,6 +29,7 @@ for _ = 1, ROUNDS do
     local ok, keys = pcall(cjson.decode, entry)
     local ours = ok and type(keys) == 'table' and #keys == 4
     for n = 1, 4 do ours = ours and type(keys[n]) == 'string' end
+    ours = ours and #keys[4] <= 15 and string.match(keys[4], '^[1-9]%d*$')
     if ours then
       due[#due + 1] = {entry, keys[2], keys[3], keys[1]}
     else

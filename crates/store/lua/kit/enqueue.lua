@@ -14,7 +14,9 @@ local user = ARGV[2]
 
 local score = redis.call('ZSCORE', KEYS[1], user)
 if score then return {0, tonumber(score)} end
-if KEYS[3] and redis.call('ZSCORE', KEYS[3], user) then return {0, 0} end
+-- Whoever's session is over is in the room no more, although nobody has ended it yet.
+local present = KEYS[3] and redis.call('ZSCORE', KEYS[3], user)
+if present and tonumber(present) > tonumber(redis.call('TIME')[1]) then return {0, 0} end
 
 local sequence = redis.call('INCR', KEYS[2])
 redis.call('ZADD', KEYS[1], sequence, user)

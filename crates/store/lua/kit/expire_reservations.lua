@@ -13,8 +13,10 @@
 -- The hash of a hold that ended stays for a day with the status `expired`, so that its booking id
 -- is not used anew.
 
+-- A count as Redis writes it: to a number with zeros before it, it adds nothing.
 local function whole(text)
-  if type(text) == 'string' and #text <= 15 and string.match(text, '^%d+$') then return tonumber(text) end
+  if type(text) ~= 'string' or #text > 15 then return nil end
+  if text == '0' or string.match(text, '^[1-9]%d*$') then return tonumber(text) end
 end
 
 if #KEYS < 1 or #KEYS ~= 1 + 3 * #ARGV or #ARGV > 1000 then

@@ -42,18 +42,23 @@ local admitted = {}
 for i, user in ipairs(heads) do
   if #admitted == room or (declared and ARGV[5 + i] ~= user) then break end
   local state_key = KEYS[2 + i] or ('user_state:' .. user .. ':' .. event)
-  redis.call('HGET', state_key, 'state') -- fails here, with nothing done, if the key is of another type
-  admitted[i] = {user, state_key}
+  -- Fails here, with nothing done, if the key is of another type.
+  admitted[i] = {user, state_key, redis.call('HGET', state_key, 'state')}
 end
 if #admitted == 0 then return {0, 'head_changed'} end
 
 local expire_time = now + session_seconds
 local reply = {1}
 for _, one in ipairs(admitted) do
-  local user, state_key = one[1], one[2]
+  local user, state_key, state = one[1], one[2], one[3]
   redis.call('ZREM', waiting_list, user)
-  -- Who is in the room already, having been enqueued without key 3, keeps the session there is.
+  -- Who is in the room already, having been enqueued without key 3, keeps the session there is. One
+  -- that is over, and that nobody has ended yet, ends here, unless it is paid for: that payment may
+  -- still come.
   local present = redis.call('ZSCORE', active_users, user)
+  if present and tonumber(present) <= tonumber(now) and state ~= 'payment_pending' then
+    present = nil
+  end
   if not present then
     redis.call('ZADD', active_users, expire_time, user)
     -- What is left of an earlier session says nothing about this one.

@@ -14,8 +14,10 @@
 --           COUNT_BROKEN          the zone's or the user's count is not a whole number from zero
 --                                 on; the hold stays as it is
 
+-- A count as Redis writes it: to a number with zeros before it, it adds nothing.
 local function whole(text)
-  if text and #text <= 15 and string.match(text, '^%d+$') then return tonumber(text) end
+  if not text or #text > 15 then return nil end
+  if text == '0' or string.match(text, '^[1-9]%d*$') then return tonumber(text) end
 end
 
 if #KEYS ~= 3 and #KEYS ~= 4 then return redis.error_reply('ERR release_seats takes 3 or 4 keys') end

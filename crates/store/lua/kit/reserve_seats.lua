@@ -29,6 +29,12 @@ local function whole(text)
   if text and #text <= 15 and string.match(text, '^%d+$') then return tonumber(text) end
 end
 
+-- A stored count as Redis writes it: to a number with zeros before it, it adds nothing.
+local function count(text)
+  local number = whole(text)
+  if number and string.format('%d', number) == text then return number end
+end
+
 if #KEYS ~= 3 and #KEYS ~= 4 then return redis.error_reply('ERR reserve_seats takes 3 or 4 keys') end
 if #ARGV ~= 9 then return redis.error_reply('ERR reserve_seats takes 9 arguments') end
 local zone_key, user_key, reservation_key = KEYS[1], KEYS[2], KEYS[3]
@@ -56,10 +62,10 @@ local time = redis.call('TIME')
 local created_at = string.format('%d.%06d', time[1], time[2])
 local expires_at = string.format('%d.%06d', time[1] + ttl, time[2])
 
-local free = whole(zone_text)
+local free = count(zone_text)
 local user_total = 0
 if user_text then
-  user_total = whole(user_text)
+  user_total = count(user_text)
   if not user_total then return {0, 'COUNT_BROKEN', 'the user\'s count is not a whole number'} end
 end
 if zone_text and not free then return {0, 'COUNT_BROKEN', 'the zone\'s count is not a whole number'} end

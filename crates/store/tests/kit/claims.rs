@@ -125,6 +125,18 @@ fn nonsense_is_an_error_and_writes_nothing() {
 }
 
 #[test]
+fn counter_that_redis_adds_nothing_to_is_an_error_and_stays() {
+    let Some(mut kit) = kit() else { return };
+    for foreign in ["007", "-0", "+1", "1.0", "one"] {
+        kit.redis(&["SET", "claimed", foreign]);
+        let before = kit.everything();
+        let error = kit.error("claim", &["claimed", "r1"], &["1", "9"]);
+        assert!(error.contains("not a whole number"), "{foreign}: {error}");
+        assert_eq!(kit.everything(), before);
+    }
+}
+
+#[test]
 fn request_key_that_holds_something_else_is_an_error() {
     let Some(mut kit) = kit() else { return };
     for foreign in ["yes", "2", "", "1.0"] {

@@ -326,12 +326,37 @@ async fn holds_of_a_broken_zone_keep_no_other_stock_back() {
     assert!(again.next_ms.is_some_and(|ms| ms > 1_000), "no worker spins: {again:?}");
 }
 
+/// Redis adds to no number that is written like this, although it is one.
+#[tokio::test]
+async fn count_with_zeros_before_it_stops_nobody_else() {
+    let Some(mut kit) = kit() else { return };
+    let zones = ["A", "B", "C"];
+    for zone in zones {
+        kit.redis(&["SET", &format!("zone:availability:{zone}"), "100"]);
+        let (user, booking) = (format!("user:reservations:{zone}:gala"), format!("b{zone}"));
+        let keys = [&format!("zone:availability:{zone}"), &user, &reservation(&booking)];
+        let args = ["2", "4", zone, &booking, zone, "gala", "evening", "15000", "600"];
+        assert_eq!(kit.run("reserve_seats", &keys.map(String::as_str), &args)[0], "1");
+        kit.pass_deadline(INDEX, &reservation(&booking));
+    }
+    kit.redis(&["SET", "zone:availability:B", "0098"]);
+    let done = worker(&kit).await.run_once().await.expect("Redis runs");
+    assert_eq!((done.reservations, done.seats, done.broken), (2, 4, 1));
+    let counts = zones.map(|zone| kit.get(&["GET", &format!("zone:availability:{zone}")]));
+    assert_eq!(counts, ["100", "0098", "100"]);
+    let held = zones.map(|zone| kit.get(&["EXISTS", &format!("user:reservations:{zone}:gala")]));
+    assert_eq!(held, ["0", "1", "0"]);
+    assert_eq!(kit.get(&["ZCARD", INDEX]), "1", "what is broken is kept");
+}
+
 #[test]
 fn release_and_reserve_say_that_a_count_is_broken() {
     let Some(mut kit) = kit() else { return };
     kit.zone(10);
     hold(&mut kit, "b1", "3");
-    for (zone, user) in [("-5", "3"), ("nine", "3"), ("7", "-1"), ("7", "three")] {
+    for (zone, user) in
+        [("-5", "3"), ("nine", "3"), ("07", "3"), ("7", "-1"), ("7", "three"), ("7", "03")]
+    {
         kit.redis(&["MSET", ZONE, zone, USER, user]);
         let before = kit.everything();
         let keys = [ZONE, USER, "reservation:b1"];
@@ -352,13 +377,23 @@ async fn foreign_entries_stop_nobody_and_are_reported() {
     for n in 0..150 {
         kit.redis(&["ZADD", INDEX, "1", &format!("not one of ours, {n}")]);
     }
-    for foreign in [r#"{"a":1}"#, "[1,2,3,4]", "[null,null,null,null]", r#"["a","b","c"]"#] {
+    for n in 0..150 {
+        kit.redis(&["ZADD", INDEX, "1", &format!(r#"["a","b","c{n}","x"]"#)]);
+    }
+    for foreign in [
+        r#"{"a":1}"#,
+        "[1,2,3,4]",
+        "[null,null,null,null]",
+        r#"["a","b","c"]"#,
+        r#"["a","b","c",""]"#,
+        r#"["a","b","c","0"]"#,
+    ] {
         kit.redis(&["ZADD", INDEX, "1", foreign]);
     }
     let done = worker(&kit).await.run_once().await.expect("Redis runs");
-    assert_eq!((done.reservations, done.seats, done.foreign), (1, 3, 154));
+    assert_eq!((done.reservations, done.seats, done.foreign), (1, 3, 306));
     assert_eq!(done.next_ms, None, "nobody waits for them");
-    assert_eq!(kit.get(&["ZCOUNT", INDEX, "+inf", "+inf"]), "154");
+    assert_eq!(kit.get(&["ZCOUNT", INDEX, "+inf", "+inf"]), "306");
 }
 
 #[tokio::test]

@@ -214,6 +214,31 @@ fn hold_replies_are_plain_arrays() {
     );
 }
 
+// The shop gives a seat back by its key, and whoever reads the map sees it free.
+#[test]
+fn hold_whose_key_is_gone_is_free_before_its_deadline() {
+    let Some(mut kit) = kit() else { return };
+    kit.redis(&["SET", INVENTORY, "5"]);
+    assert_eq!(hold(&mut kit, "A1", "ada"), ["HOLD_SUCCESS", "4"]);
+    kit.redis(&["DEL", "hold:seat:gala:A1"]);
+    assert_eq!(hold(&mut kit, "A1", "bob"), ["HOLD_SUCCESS", "4"]);
+    assert_eq!(hold(&mut kit, "A1", "ada"), ["SEAT_UNAVAILABLE"]);
+    assert_eq!(hold(&mut kit, "A2", "ada"), ["HOLD_SUCCESS", "3"], "nothing came back twice");
+}
+
+#[test]
+fn inventory_that_redis_adds_nothing_to_is_an_error_and_stays() {
+    let Some(mut kit) = kit() else { return };
+    for foreign in ["010", "-0", "many"] {
+        kit.redis(&["SET", INVENTORY, foreign]);
+        let before = kit.everything();
+        let keys = [STATUS, "hold:seat:gala:A1", INVENTORY];
+        let error = kit.error("atomic_hold", &keys, &["A1", "ada", "600"]);
+        assert!(error.contains("not a whole number"), "{foreign}: {error}");
+        assert_eq!(kit.everything(), before);
+    }
+}
+
 // A trap: a key without the event is shared by two events.
 #[test]
 fn hold_key_must_name_event_and_seat() {

@@ -123,6 +123,35 @@ fn promote_lets_the_first_in_for_a_session() {
     assert_eq!(kit.redis(&["ZRANGE", WAITING, "0", "-1"]), ["bob"]);
 }
 
+/// Whoever is late with the message of a session's end must not cost the visitor their next turn.
+#[test]
+fn session_that_is_over_and_not_ended_yet_lets_nobody_in() {
+    let Some(mut kit) = kit() else { return };
+    kit.enter("ada");
+    assert_eq!(kit.enqueue("ada"), ["0", "0"], "in the room");
+    kit.redis(&["HSET", &state("ada"), "expire_time", "1000", "seat_id", "A1"]);
+    kit.redis(&["ZADD", ACTIVE, "1000", "ada"]);
+    assert_eq!(kit.enqueue("ada")[0], "1", "in the room no more");
+    let promoted = kit.promote(&[]);
+    assert_eq!(promoted[..2], ["1", "ada"]);
+    let now: u64 = kit.redis(&["TIME"])[0].parse().expect("seconds");
+    assert!(promoted[2].parse::<u64>().is_ok_and(|until| until > now), "{promoted:?}");
+    assert_eq!(kit.redis(&["HMGET", &state("ada"), "state", "seat_id"]), ["active", ""]);
+    assert_eq!(kit.lock_seat("ada", "A1")[0], "1");
+}
+
+#[test]
+fn session_that_is_over_keeps_its_payment() {
+    let Some(mut kit) = kit() else { return };
+    kit.enter("ada");
+    kit.lock_seat("ada", "A1");
+    kit.initiate("ada", "p1");
+    kit.redis(&["ZADD", ACTIVE, "1000", "ada"]);
+    kit.enqueue("ada");
+    assert_eq!(kit.promote(&[]), ["1", "ada", "1000"]);
+    assert_eq!(kit.success("ada", "A1", "p1")[..2], ["1", "completed"]);
+}
+
 #[test]
 fn promote_keeps_to_the_limit() {
     let Some(mut kit) = kit() else { return };
