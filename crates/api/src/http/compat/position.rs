@@ -83,12 +83,11 @@ pub async fn position(
         let state = if chosen.paying { State3::PaymentPending } else { State3::SeatSelected };
         return Ok(active(state, Some(chosen.seat.as_str()), chosen.until));
     }
-    let Some(view) = place(&sale, &event, &user).await? else {
-        return Ok(match completed(&holds, at) {
-            Some((seat, until)) => active(State3::Completed, Some(seat.as_str()), until),
-            None => json(StatusCode::OK, &PositionBody::NotFound),
-        });
+    let without_place = || match completed(&holds, at) {
+        Some((seat, until)) => active(State3::Completed, Some(seat.as_str()), until),
+        None => json(StatusCode::OK, &PositionBody::NotFound),
     };
+    let Some(view) = place(&sale, &event, &user).await? else { return Ok(without_place()) };
     match view.state {
         PlaceState::Queued { position, total, see_due, lapses_at: _ } => {
             if see_due {
@@ -123,11 +122,15 @@ pub async fn position(
                 }
             }
         }
-        // Something else than one seat keeps the slot.
+        // Something else than one seat keeps the slot, or the session is over and nobody has said so yet.
         PlaceState::Ended { until } => {
+            let is_live = |hold: &&HoldView| hold.state.until().is_some_and(|until| at < until);
             let pays = |hold: &HoldView| matches!(hold.state, HoldState::Paying { .. });
-            let state =
-                if holds.iter().any(pays) { State3::PaymentPending } else { State3::SeatSelected };
+            let mut live = holds.iter().filter(is_live).peekable();
+            if live.peek().is_none() {
+                return Ok(without_place());
+            }
+            let state = if live.any(pays) { State3::PaymentPending } else { State3::SeatSelected };
             Ok(active(state, None, until))
         }
     }

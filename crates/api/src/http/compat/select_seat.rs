@@ -1,6 +1,6 @@
 //! `POST /api/booking/select-seat`.
 
-use super::state::{bookings, chosen, place};
+use super::state::{bookings, chosen, is_over, place};
 use super::words::{Refused, Word, refused};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Visitor;
@@ -17,7 +17,7 @@ use onrush_core::ids::{BookingId, EventId, SeatId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::types::AskedTypes;
 use onrush_core::view::{HoldView, PlaceState, PlaceView};
-use onrush_core::{Command, Refusal};
+use onrush_core::{Command, Refusal, Time};
 use onrush_store::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -77,7 +77,7 @@ pub async fn select_seat(
         Some(view) if matches!(view.state, PlaceState::Active { .. }) => view,
         Some(_) | None => return Ok(refused(Word::InvalidState)),
     };
-    let booking = booking_of(&sale, &event, &user, &session, &holds);
+    let booking = booking_of(&sale, &event, &user, &session, &holds, at);
     let lines = Lines::new(Vec::new(), vec![seat.clone()])?;
     match sale
         .run::<HoldView>(
@@ -93,12 +93,13 @@ pub async fn select_seat(
         .await
     {
         Ok(view) => match view.state {
-            HoldState::Held { .. } => {
+            HoldState::Held { until } if at < until => {
                 count(&sale.metrics.holds_accepted);
                 Ok(selected(seat))
             }
             // The same wish was here meanwhile, and more has happened since.
-            HoldState::Paying { .. }
+            HoldState::Held { .. }
+            | HoldState::Paying { .. }
             | HoldState::Confirmed { .. }
             | HoldState::Released { .. }
             | HoldState::Expired { .. }
@@ -128,19 +129,10 @@ fn booking_of(
     user: &UserId,
     session: &PlaceView,
     holds: &[HoldView],
+    at: Time,
 ) -> BookingId {
-    let ended: HashSet<_> = holds
-        .iter()
-        .filter(|hold| match hold.state {
-            HoldState::Released { .. }
-            | HoldState::Expired { .. }
-            | HoldState::Cancelled { .. } => true,
-            HoldState::Held { .. } | HoldState::Paying { .. } | HoldState::Confirmed { .. } => {
-                false
-            }
-        })
-        .map(|hold| &hold.terms.booking)
-        .collect();
+    let over = holds.iter().filter(|hold| is_over(&hold.state, at));
+    let ended: HashSet<_> = over.map(|hold| &hold.terms.booking).collect();
     let named = |attempt: usize| {
         // No `Idempotency-Key` has a space in it, so no other booking has this name.
         let key = format!("s3 {} {} {attempt}", session.place, session.number);

@@ -53,6 +53,18 @@ pub(in crate::http) fn chosen(holds: &[HoldView], at: Time) -> Option<Chosen<'_>
     live.max_by_key(|chosen| chosen.paying)
 }
 
+/// Whether a booking keeps nothing any more. Where commands do not tick, one that has run out may still
+/// be called held.
+pub(in crate::http) fn is_over(state: &HoldState, at: Time) -> bool {
+    match state {
+        HoldState::Released { .. } | HoldState::Expired { .. } | HoldState::Cancelled { .. } => {
+            true
+        }
+        HoldState::Held { until } | HoldState::Paying { until, .. } => *until <= at,
+        HoldState::Confirmed { .. } => false,
+    }
+}
+
 /// The booking of one seat that was confirmed last, and until when it is shown.
 pub(in crate::http) fn completed(holds: &[HoldView], at: Time) -> Option<(&SeatId, Time)> {
     let confirmed = holds.iter().filter_map(|hold| match hold.state {
@@ -85,4 +97,17 @@ pub(in crate::http) async fn place(
 /// The inherited times are whole seconds; rounded down, so that nobody counts on what is over.
 pub(in crate::http) fn seconds(at: Time) -> i64 {
     at.0.div_euclid(1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_booking_that_has_run_out_is_over_before_anybody_says_so() {
+        let until = Time(1_000);
+        let held = HoldState::Held { until };
+        assert!(!is_over(&held, Time(999)));
+        assert!(is_over(&held, until), "its last moment is the one before");
+    }
 }
