@@ -89,6 +89,14 @@ impl Clock {
         }
     }
 
+    /// The time for whoever looks between two turns; `None` if the next turn has to make up for a pause first.
+    pub(super) fn look(&self) -> Option<Time> {
+        match self {
+            Self::Steady(steady) => steady.look(),
+            Self::Corrected(_) | Self::Manual(_) => Some(self.now()),
+        }
+    }
+
     /// Until when the engine is known to have run: pauses that its thread has not made up for yet are
     /// none of that.
     pub(super) fn alive_until(&self) -> Time {

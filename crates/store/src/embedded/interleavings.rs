@@ -13,8 +13,9 @@ use super::still::Still;
 use super::{Clock, Embedded, ManualClock, Options};
 use crate::engine::{Engine, Failure, Feed, Pending, Seq};
 use onrush_core::ids::EventId;
+use onrush_core::question::EventNow;
 use onrush_core::settings::Settings;
-use onrush_core::{Command, Reply, Time};
+use onrush_core::{Command, Reply, Time, View};
 use onrush_testkit::interleavings::{exhaust, explore};
 use shuttle::future::block_on;
 use shuttle::thread;
@@ -61,6 +62,11 @@ fn event(n: usize) -> EventId {
 fn create(engine: &Embedded, n: usize) -> Pending<Reply> {
     let settings = Settings::new("Gala", "EUR".parse().expect("a currency"));
     engine.execute(event(n), Command::CreateEvent { settings: Box::new(settings) })
+}
+
+/// A look at the first event.
+fn look(engine: &Embedded) -> Pending<View> {
+    engine.query(event(0), EventNow.into())
 }
 
 /// The events whose creation is in the file.
@@ -231,6 +237,47 @@ fn answers_come_after_their_commit_and_in_their_order() {
         assert!(engine.committed() >= Seq(seen.len() as u64), "what is seen is committed");
         assert!(is_ready(&mut decision), "who asked before is answered before");
         other.join().expect("no panic");
+    });
+}
+
+#[test]
+fn looks_see_what_is_durable_and_what_was_asked_before() {
+    explore(|| {
+        let (dir, engine) = opened(options());
+        let (dir, engine) = (Arc::new(dir), Arc::new(engine));
+        let onlooker = {
+            let (dir, engine) = (Arc::clone(&dir), Arc::clone(&engine));
+            thread::spawn(move || {
+                let is_seen = block_on(look(&engine)).is_ok();
+                assert!(
+                    !is_seen || journalled(&dir).contains(&event(0)),
+                    "what is seen is durable"
+                );
+            })
+        };
+        let mut decision = create(&engine, 0);
+        block_on(look(&engine)).expect("what is asked in turn is done in turn");
+        assert!(is_ready(&mut decision), "who asked before is answered before");
+        onlooker.join().expect("no panic");
+    });
+}
+
+#[test]
+fn nobody_looks_once_the_engine_has_failed() {
+    explore(|| {
+        let (_dir, engine) = opened(options());
+        let engine = Arc::new(engine);
+        block_on(create(&engine, 0)).expect("it is created");
+        let failing = {
+            let engine = Arc::clone(&engine);
+            thread::spawn(move || engine.shared.fail("the test says so".into()))
+        };
+        match block_on(look(&engine)) {
+            Ok(_) | Err(Failure::Stopped) => {}
+            Err(other) => panic!("nobody is told {other:?}"),
+        }
+        failing.join().expect("no panic");
+        assert!(matches!(block_on(look(&engine)), Err(Failure::Stopped)));
     });
 }
 

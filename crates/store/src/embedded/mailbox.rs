@@ -204,6 +204,12 @@ impl Mailbox {
         self.ring();
     }
 
+    /// Whether nobody waits for an answer, and more may come.
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.lock();
+        state.asks.is_empty() && state.unanswered.is_empty() && !state.closed
+    }
+
     /// How long the oldest ask without an answer has been waiting; zero if there is none.
     pub(super) fn waiting(&self) -> Duration {
         self.lock().waiting()

@@ -9,6 +9,9 @@
 //!
 //! Nobody sees state that a crash could undo: every answer, also a refusal or a view, waits until
 //! all that was decided before it is durable. A failed commit stops the engine for good.
+//!
+//! While nobody waits for anything, a question is answered where it is asked, from the state between
+//! two turns of the engine thread.
 
 mod archive;
 mod audit;
@@ -40,6 +43,7 @@ mod recovery;
 mod shared;
 mod snapshot;
 mod snapshotter;
+mod state;
 mod steady;
 mod stepped;
 mod still;
@@ -66,7 +70,7 @@ pub use stepped::Stepped;
 
 use crate::engine::{Answer, Engine, Failure, Feed, Figures, Pending, Seq};
 use disk::Watch;
-use events::{Events, guarded};
+use events::guarded;
 use executor::Executor;
 use feed::TailFeed;
 use journal::Journal;
@@ -150,7 +154,7 @@ pub struct Embedded {
 }
 
 struct Threads {
-    executor: sync::JoinHandle<Option<(Events, Time)>>,
+    executor: sync::JoinHandle<Option<()>>,
     journal: sync::JoinHandle<Option<()>>,
     beside: Option<Beside>,
 }
@@ -183,7 +187,7 @@ impl Embedded {
         let (checkpointer, checkpointer_thread) =
             database::start_checkpointer(&database::path_in(dir))?;
         journal.checkpointer = Some(checkpointer);
-        let pulse = Pulse::start(&executor.clock).map_err(OpenError::io(dir))?;
+        let pulse = Pulse::start(&engine.shared.clock).map_err(OpenError::io(dir))?;
         let beside = Beside {
             checkpointer: checkpointer_thread,
             snapshotter: snapshotter_thread,
@@ -303,7 +307,7 @@ impl Embedded {
         self.shared.closing.store(true, Ordering::Relaxed);
         self.shared.mailbox.close();
         // A thread that panicked has stopped the engine, and `failure` says why.
-        let state = threads.executor.join().ok().flatten();
+        drop(threads.executor.join());
         self.shared.outbox.close();
         drop(threads.journal.join());
         if let Some(beside) = threads.beside {
@@ -312,11 +316,11 @@ impl Embedded {
         }
         let committed = self.shared.committed();
         let behind = committed.0 - self.shared.snapshot.load(Ordering::Acquire);
-        if let Some((events, at)) = state
-            && self.failure().is_none()
+        let state = self.shared.state();
+        if self.failure().is_none()
             && behind >= SNAPSHOT_AT_CLOSE
             && snapshot::has_room(&self.dir, &self.shared.space).unwrap_or(false)
-            && let Err(error) = snapshot::write(&self.dir, committed, at, &events)
+            && let Err(error) = snapshot::write(&self.dir, committed, state.at, &state.events)
         {
             tracing::warn!(%error, "no snapshot could be made; the journal has everything");
         }
@@ -347,7 +351,10 @@ impl Engine for Embedded {
     }
 
     fn query(&self, event: EventId, query: Query) -> Pending<View> {
-        self.ask(|slot| Ask::Query(event, query, slot))
+        match self.shared.look(&event, &query) {
+            Some(answer) => Box::pin(ready(answer)),
+            None => self.ask(|slot| Ask::Query(event, query, slot)),
+        }
     }
 
     fn events(&self) -> Pending<Vec<EventId>> {

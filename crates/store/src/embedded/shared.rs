@@ -1,17 +1,24 @@
 //! What the engine's threads share.
 
+use super::clock::Clock;
 use super::disk::Space;
-use super::mailbox::Mailbox;
+use super::events::guarded;
+use super::mailbox::{Mailbox, Result};
 use super::outbox::Outbox;
-use super::sync;
+use super::state::State;
+use super::sync::{self, RwLock, RwLockWriteGuard};
 use super::tail::Tail;
 use crate::durations::Durations;
 use crate::engine::Seq;
+use onrush_core::ids::EventId;
+use onrush_core::{Query, View};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 /// What the threads share.
 pub(super) struct Shared {
+    pub(super) state: RwLock<State>,
+    pub(super) clock: Clock,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) outbox: Outbox,
     pub(super) tail: Tail,
@@ -37,6 +44,28 @@ pub(super) struct Shared {
 pub(super) const NO_LEDGER: u64 = u64::MAX;
 
 impl Shared {
+    /// The state, for the one who changes it. A thread that panics in its turn stops the engine.
+    pub(super) fn state(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a question where it is asked, if the engine thread would say the same at once: nobody
+    /// waits for anything, nothing is due, and all that was decided is durable.
+    pub(super) fn look(&self, event: &EventId, query: &Query) -> Option<Result<View>> {
+        // What is asked in turn is done in turn, and nobody is answered by an engine that has stopped.
+        if !self.mailbox.is_idle() {
+            return None;
+        }
+        let state = self.state.try_read().ok()?;
+        let at = state.at.max(self.clock.look()?);
+        if !state.is_settled(at, self.delivered()) {
+            return None;
+        }
+        let answer = guarded(|| state.query(at, event, query));
+        drop(state);
+        answer.map_err(|why| self.fail(format!("an invariant is broken: {why}"))).ok()
+    }
+
     pub(super) fn committed(&self) -> Seq {
         Seq(self.committed.load(Ordering::Acquire))
     }

@@ -168,6 +168,13 @@ impl SteadyClock {
         Turn { now: state.at(look.monotonic_ms), missed_ms }
     }
 
+    pub(super) fn look(&self) -> Option<Time> {
+        let mut state = self.lock();
+        let look = self.0.source.look();
+        state.beat(look);
+        (state.missed_ms == 0).then(|| state.at(look.monotonic_ms))
+    }
+
     pub(super) fn alive_until(&self) -> Time {
         let mut state = self.lock();
         let look = self.0.source.look();
@@ -369,6 +376,18 @@ impl ManualClocks {
 #[cfg(all(test, feature = "testing"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_looks_before_a_pause_is_made_up_for() {
+        let (clocks, clock) = ManualClocks::new(Time(0));
+        clock.go_on_from(Time(0));
+        clocks.run_ms(&clock, 1_000);
+        assert_eq!(clock.look(), Some(Time(1_000)));
+        clocks.stand_still_ms(5_000);
+        assert_eq!(clock.look(), None, "deadlines move on first");
+        assert_eq!(clock.turn().missed_ms, 5_000);
+        assert_eq!(clock.look(), Some(Time(6_000)));
+    }
 
     #[test]
     fn a_pause_that_is_not_made_up_for_was_not_lived_through() {

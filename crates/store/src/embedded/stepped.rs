@@ -75,7 +75,7 @@ impl Stepped {
     /// When something is due by itself.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
-        self.executor.events.next_deadline().map(|(deadline, _)| deadline)
+        self.executor.shared.state().events.next_deadline().map(|(deadline, _)| deadline)
     }
 
     /// Makes a snapshot of what is committed.

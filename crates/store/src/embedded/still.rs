@@ -12,6 +12,7 @@ use super::outbox::{Batch, Outbox};
 use super::recovery::{self, Recovered};
 use super::shared::{NO_LEDGER, Shared};
 use super::snapshot;
+use super::state::State;
 use super::tail::Tail;
 use super::witness::{self, Testimony, Witness};
 use super::{Embedded, Options, sync};
@@ -63,7 +64,12 @@ impl Still {
         let Files { lock, connection, identity, witness, ledger, recovered } =
             Files::open(dir, &options.clock, options.accept_restored)?;
         let disk = watch(dir).map_err(OpenError::io(dir))?;
+        options.clock.go_on_from(recovered.alive);
+        let gap_ms = options.clock.now().since_ms(recovered.alive);
+        let (events, at) = (recovered.events, recovered.alive);
         let shared = Arc::new(Shared {
+            state: sync::RwLock::new(State { events, at, decided: recovered.last }),
+            clock: options.clock.clone(),
             mailbox: Arc::new(Mailbox::new(options.mailbox_capacity, options.longest_wait)),
             outbox: Outbox::default(),
             tail: Tail::new(recovered.last, options.tail_capacity),
@@ -82,19 +88,13 @@ impl Still {
         let (dispatch, progress) =
             Dispatch::start(&runtime, shared.mailbox.clone(), recovered.last);
 
-        options.clock.go_on_from(recovered.alive);
-        let gap_ms = options.clock.now().since_ms(recovered.alive);
         let mut executor = Executor {
-            events: recovered.events,
-            at: recovered.alive,
-            decided: recovered.last,
-            clock: options.clock.clone(),
             shared: shared.clone(),
             dispatch: dispatch.clone(),
             batch: Batch::default(),
         };
         if gap_ms >= SHORTEST_GAP_MS {
-            executor.make_up_for(gap_ms);
+            executor.start_after(gap_ms);
         }
         let journal = Journal {
             connection,
@@ -104,7 +104,6 @@ impl Still {
             checkpointer: None,
             witness,
             last_at: recovered.last_at,
-            clock: options.clock,
             #[cfg(feature = "testing")]
             faults: options.faults,
         };

@@ -7,13 +7,13 @@
 #[cfg(test)]
 pub(super) use shuttle::sync::atomic::AtomicU64;
 #[cfg(test)]
-pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 #[cfg(test)]
 pub(super) use shuttle::thread::{Builder, JoinHandle};
 #[cfg(not(test))]
 pub(super) use std::sync::atomic::AtomicU64;
 #[cfg(not(test))]
-pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use std::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 #[cfg(not(test))]
 pub(super) use std::thread::{Builder, JoinHandle};
 
