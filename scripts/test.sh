@@ -43,15 +43,6 @@ else
   [ -z "${CI:-}" ]
 fi
 
-step "lints"
-cargo clippy --workspace --all-targets --features onrush-bridge/kafka-tls --locked --quiet -- -D warnings
-
-step "lints without the cluster"
-cargo clippy -p onrush --locked --quiet -- -D warnings
-
-step "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features onrush/cluster,onrush-bridge/kafka-tls --no-deps --document-private-items --locked --quiet
-
 step "files to deploy"
 if target/python/bin/python -c "import yaml" 2>/dev/null; then
   target/python/bin/python scripts/check_deploy.py
@@ -60,15 +51,21 @@ else
   [ -z "${CI:-}" ]
 fi
 
+# One pass over our code lints it and makes the tests: the compiler that Cargo calls for the workspace's own crates is
+# the one that `cargo clippy` has it call, and here it goes on to the end. Cargo keeps what it made apart from the rest,
+# so all that follows has it called, too.
+step "lints, and the tests are built"
+export RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS="-Dwarnings__CLIPPY_HACKERY__"
+cargo test --workspace --features onrush-bridge/kafka-tls --locked --no-run --quiet
+
 step "pages"
 wait "$pages" || { cat "$said"; exit 1; }
 
-# The pages in a browser meanwhile, and the fuzzer is built: many tests in Rust wait most of the time.
-step "tests"
-cargo test --workspace --features onrush-bridge/kafka-tls --locked --no-run --quiet
+# The pages in a browser meanwhile, and what only has to be built: many tests in Rust wait most of the time.
+step "tests; beside them lints without the cluster, documentation, the fuzzer"
 { cd web && npm run --silent test; } >"$said_browser" 2>&1 &
 browser=$!
-python3 scripts/run_tests.py nice scripts/fuzz.sh --build-only
+python3 scripts/run_tests.py nice scripts/test_beside.sh
 
 # A minute of each kind at once. What they find is printed with its seed: docs/reliability.md.
 step "fresh seeds"
