@@ -1,7 +1,8 @@
 //! The protocol's requests through our own client: its authorities, its limits, its sentences.
 
+use crate::schedule::MAX_ASKED;
 use axum::http::header::RETRY_AFTER;
-use axum::http::{HeaderMap, Request};
+use axum::http::{HeaderMap, HeaderValue, Request};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
@@ -48,6 +49,14 @@ fn retry_after_s(headers: &HeaderMap) -> u64 {
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
+/// Has an answer ask for no more than is heeded. The protocol's crate adds the seconds of each answer
+/// to its clocks as they come, and panics where the sum is too late for them.
+fn cap_retry_after(headers: &mut HeaderMap) {
+    if retry_after_s(headers) > MAX_ASKED.as_secs() {
+        headers.insert(RETRY_AFTER, HeaderValue::from(MAX_ASKED.as_secs()));
+    }
+}
+
 impl HttpClient for Http {
     fn request(
         &self,
@@ -59,7 +68,8 @@ impl HttpClient for Http {
             let body = body.collect().await.expect("memory can be read").to_bytes();
             let request = Request::from_parts(parts, body);
             let answer = http.client.call(request, TIMEOUT_MS).await;
-            let answer = answer.map_err(|error| Error::Other(Box::new(error)))?;
+            let mut answer = answer.map_err(|error| Error::Other(Box::new(error)))?;
+            cap_retry_after(answer.headers_mut());
             let status = answer.status();
             // Others carry the header too, to say when to look again.
             if status.is_client_error() || status.is_server_error() {
@@ -67,5 +77,45 @@ impl HttpClient for Http {
             }
             Ok(BytesResponse::from(answer.map(Full::new)))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn no_answer_has_the_protocol_wait_for_more_than_a_day() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/order", listener.local_addr().unwrap());
+        let http = Http::new(&Certificates::default()).unwrap();
+        let date = "Fri, 31 Dec 1999 23:59:59 GMT";
+        for (status, said, heeded) in [
+            ("200 OK", "18446744073709551615", "86400"),
+            ("200 OK", "86401", "86400"),
+            ("503 -", "9223372036854775807", "86400"),
+            ("200 OK", "86400", "86400"),
+            ("200 OK", "7", "7"),
+            ("200 OK", date, date),
+        ] {
+            let answers = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = [0; 4_096];
+                assert!(stream.read(&mut request).await.unwrap() > 0);
+                let answer = format!(
+                    "HTTP/1.1 {status}\r\nRetry-After: {said}\r\nContent-Length: 0\r\n\
+                     Connection: close\r\n\r\n"
+                );
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            };
+            let request = Request::get(&url).body(BodyWrapper::default()).unwrap();
+            let (answer, ()) = tokio::join!(http.request(request), answers);
+            let answer = answer.unwrap_or_else(|error| panic!("{said}: {error}"));
+            assert_eq!(answer.parts.headers[RETRY_AFTER], heeded, "{said}");
+            let asked_s = http.take_retry_after().map(|asked| asked.as_secs());
+            assert_eq!(asked_s, (status == "503 -").then_some(86_400), "{said}");
+        }
     }
 }

@@ -10,7 +10,7 @@ const MAX_UNREACHED: Duration = Duration::from_secs(600);
 /// By how much sooner it is tried again where nothing was asked.
 const UNREACHED_SOONER: u32 = 12;
 /// The longest pause that an authority may ask for.
-const MAX_ASKED: Duration = Duration::from_secs(86_400);
+pub(crate) const MAX_ASKED: Duration = Duration::from_secs(86_400);
 
 /// How long until a certificate is to be renewed: when a third of its life is left.
 pub(crate) fn due_in(validity: Validity, now_s: i64) -> Duration {
