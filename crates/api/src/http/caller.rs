@@ -75,8 +75,7 @@ where
             Ok((user, expires_s)) => Ok(Self { user, has_expired: callers.now_s() >= expires_s }),
             Err(_) => {
                 // Whoever comes with the shop's token is told so; anything else is refused as everywhere.
-                callers.prepare(token).await;
-                callers.visitor_of(token)?;
+                callers.visitor_of(token).await?;
                 let why = "only guest tokens are renewed and carried; the shop gives its own anew";
                 Err(Problem::new(Code::NotAGuest, why))
             }
@@ -202,32 +201,18 @@ impl Callers {
     /// `TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `RATE_LIMITED`.
     pub(super) async fn admit(&self, parts: &Parts) -> Result<(ShopVisitor, IpAddr), Problem> {
         let token = bearer(parts)?;
-        self.prepare(token).await;
-        let visitor = self.shop_visitor_of(token)?;
+        let visitor = self.visitor_of(token).await?;
         let address = self.address_in(parts)?;
         self.limits.visit(&parts.method, &visitor.user, address)?;
         Ok((visitor, address))
     }
 
-    /// Has the shop's published keys ready for a token, if it has any and this may be one of its.
-    async fn prepare(&self, token: &str) {
-        if let Some(shop) = &self.shop
-            && !token.starts_with("g1.")
-        {
-            shop.prepare(token).await;
-        }
-    }
-
-    /// Whose token this is: a guest's, or the shop's if it is configured.
+    /// Whose token this is, a guest's, or the shop's if it is configured, and the channels that the
+    /// shop's token says they may use.
     ///
     /// # Errors
     /// `TOKEN_INVALID`, `TOKEN_EXPIRED`.
-    pub fn visitor_of(&self, token: &str) -> Result<UserId, Problem> {
-        Ok(self.shop_visitor_of(token)?.user)
-    }
-
-    /// The same, and the channels that the shop's token says they may use.
-    fn shop_visitor_of(&self, token: &str) -> Result<ShopVisitor, Problem> {
+    async fn visitor_of(&self, token: &str) -> Result<ShopVisitor, Problem> {
         let now_s = self.now_s();
         if token.starts_with(link::PREFIX) {
             let why = "this is the link of a booking: it opens that booking, and does nothing else";
@@ -235,7 +220,7 @@ impl Callers {
         }
         let user = match &self.shop {
             Some(shop) if !token.starts_with("g1.") => {
-                return Ok(shop.verify(token, now_s)?);
+                return Ok(shop.visitor_of(token, now_s).await?);
             }
             Some(_) | None => self.guests.verify(token, now_s),
         };

@@ -1,5 +1,5 @@
 //! Public keys that others publish (RFC 7517), the shop or an OpenID provider: fetched, kept, and
-//! fetched anew when they are old or a token names one that is not there.
+//! fetched anew when they are old, a token names one that is not there, or none of them signed it.
 //!
 //! What a key is decides what it verifies: RSA is RS256, P-256 is ES256, Ed25519 is EdDSA. A token's
 //! header only says which of these it claims to be; a public key never serves as a secret.
@@ -193,6 +193,21 @@ impl KeySet {
             let set = self.clone();
             tokio::spawn(async move { set.fetch_in_turn().await });
         }
+    }
+
+    /// Fetches the set once more for a token that none of its keys signed at `judged_at`, unless that
+    /// was tried just now: another key may have the name of an old one, or none. Whether it is worth
+    /// another look.
+    pub async fn look_again(self: &Arc<Self>, judged_at: Instant) -> bool {
+        let tried_at = self.known.read().unwrap_or_else(PoisonError::into_inner).tried_at;
+        if tried_at.is_some_and(|at| at < judged_at && at.elapsed() < PAUSE) {
+            return false;
+        }
+        // Somebody else may have done so since, and then nothing is left to do.
+        if tried_at.is_none_or(|at| at < judged_at) {
+            self.fetch_in_turn().await;
+        }
+        true
     }
 
     /// Fetches the set, unless somebody else has done so meanwhile. Whoever began it may hang up: it

@@ -172,7 +172,7 @@ async fn whoever_comes_while_keys_are_fetched_waits_for_them_also_if_the_first_h
         }
     };
     tokio::select! {
-        () = shop.prepare(&token) => panic!("there is no answer yet"),
+        found = shop.visitor_of(&token, NOW_S) => panic!("there is no answer yet: {found:?}"),
         () = is_asked => {}
     }
     // They are polled in this order: both wait before there is an answer.
@@ -194,8 +194,7 @@ fn verifier(text: &str) -> ShopVerifier {
 }
 
 async fn is_believed(shop: &ShopVerifier, token: &str) -> bool {
-    shop.prepare(token).await;
-    match shop.verify(token, NOW_S) {
+    match shop.visitor_of(token, NOW_S).await {
         Ok(visitor) => {
             assert!(visitor.user.as_str().starts_with("u_"));
             true
@@ -337,6 +336,39 @@ async fn a_key_that_is_new_is_looked_for_at_once_and_no_more_often_than_allowed(
     tokio::time::resume();
     assert!(is_believed(&shop, &third.plain("3")).await);
     assert!(!is_believed(&shop, &first.plain("1")).await);
+}
+
+#[tokio::test]
+async fn a_key_that_takes_the_name_of_another_or_has_none_is_believed_after_a_rotation() {
+    for kid in [None, Some("current")] {
+        let jwk = |key: &Key| {
+            let mut jwk = key.jwk("current");
+            if kid.is_none() {
+                jwk.as_object_mut().expect("an object").remove("kid");
+            }
+            jwk
+        };
+        let token = |key: &Key| match kid {
+            Some(kid) => key.plain(kid),
+            None => key.token(&json!({"alg": key.algorithm()})),
+        };
+        let (old, new, of_nobody) = (Key::ed(), Key::ed(), Key::ed());
+        let published = Published::serve(vec![jwk(&old)]).await;
+        let shop = published.verifier("jwks_refresh_s = 3600");
+        assert!(is_believed(&shop, &token(&old)).await, "{kid:?}");
+        published.publish(Some(vec![jwk(&new)]));
+        // Forgeries have nobody ask more often than made-up names do.
+        for _ in 0..50 {
+            assert!(!is_believed(&shop, &token(&of_nobody)).await, "{kid:?}");
+        }
+        assert_eq!(published.asked(), 1);
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(11)).await;
+        tokio::time::resume();
+        assert!(is_believed(&shop, &token(&new)).await, "{kid:?}");
+        assert!(!is_believed(&shop, &token(&old)).await, "{kid:?}");
+        assert_eq!(published.asked(), 2);
+    }
 }
 
 #[tokio::test]

@@ -16,6 +16,10 @@ pub(super) const AHEAD_S: f64 = 60.0;
 /// How old a token may be that was made for a sign-in that goes on now, in seconds.
 const MAX_AGE_S: f64 = 600.0;
 
+/// Said of a token that none of the keys signed.
+pub(super) const NOT_SIGNED: &str =
+    "the ID token is not signed with one of the provider's published keys";
+
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -67,7 +71,7 @@ pub fn verified(
     let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).map_err(|_| no_token)?;
     let named = (algorithm, header.kid.as_deref());
     if !keys.verifies(named, signed.as_bytes(), &signature) {
-        return Err("the ID token is not signed with one of the provider's published keys");
+        return Err(NOT_SIGNED);
     }
     if header.crit.is_some() {
         return Err("the ID token has extensions (crit) that are not known here");
