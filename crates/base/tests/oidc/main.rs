@@ -54,6 +54,8 @@ struct Pages {
 struct Provider {
     address: SocketAddr,
     pages: Arc<Mutex<Pages>>,
+    /// Whoever has it keeps answers back.
+    silence: Arc<tokio::sync::Mutex<()>>,
 }
 
 async fn whole_request(stream: &mut TcpStream) -> Option<String> {
@@ -78,16 +80,16 @@ impl Provider {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let pages = Arc::new(Mutex::new(Pages::default()));
-        let shown = pages.clone();
+        let silence = Arc::new(tokio::sync::Mutex::new(()));
+        let (shown, broken) = (pages.clone(), silence.clone());
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let Some(request) = whole_request(&mut stream).await else { continue };
                 let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
-                let (status, body) = {
-                    let mut pages = shown.lock().expect("no panic");
-                    pages.asked.push(request);
-                    pages.answers.get(&*path).cloned().unwrap_or((404, String::new()))
-                };
+                shown.lock().expect("no panic").asked.push(request);
+                drop(broken.lock().await);
+                let found = shown.lock().expect("no panic").answers.get(&*path).cloned();
+                let (status, body) = found.unwrap_or((404, String::new()));
                 let answer = format!(
                     "HTTP/1.1 {status} -\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
                     body.len()
@@ -95,7 +97,7 @@ impl Provider {
                 drop(stream.write_all(answer.as_bytes()).await);
             }
         });
-        let provider = Self { address, pages };
+        let provider = Self { address, pages, silence };
         provider.show(DISCOVERY, 200, &provider.document());
         provider
     }
@@ -120,6 +122,11 @@ impl Provider {
         let pages = self.pages.lock().expect("no panic");
         let found = pages.asked.iter().rfind(|asked| asked.starts_with(begins));
         found.unwrap_or_else(|| panic!("no {begins}")).clone()
+    }
+
+    /// How many requests came.
+    fn asked(&self) -> usize {
+        self.pages.lock().expect("no panic").asked.len()
     }
 
     /// What signs in with it, with the default settings.
@@ -367,6 +374,28 @@ async fn a_token_endpoint_that_refuses_fails_or_talks_on_signs_nobody_in() {
     refused(200, json!({"access_token": "a"}));
     let found = finish(&oidc, &begun).await;
     assert!(matches!(found, Err(NotSignedIn::NotGenuine(_))), "{found:?}");
+}
+
+#[tokio::test]
+async fn whoever_comes_while_the_document_is_fetched_waits_for_it_also_if_the_first_hangs_up() {
+    let provider = Provider::serve().await;
+    let oidc = provider.oidc();
+    let silence = provider.silence.lock().await;
+    let is_asked = async {
+        while provider.asked() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        begun = oidc.begin("/admin", NOW_S) => panic!("there is no answer yet: {begun:?}"),
+        () = is_asked => {}
+    }
+    // They are polled in this order: both wait before there is an answer.
+    let speaks = async { drop(silence) };
+    let (one, other, ()) =
+        tokio::join!(oidc.begin("/admin", NOW_S), oidc.begin("/admin", NOW_S), speaks);
+    assert!(one.is_ok() && other.is_ok(), "{one:?}, {other:?}");
+    assert_eq!(provider.asked(), 1);
 }
 
 #[tokio::test]

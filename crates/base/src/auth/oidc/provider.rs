@@ -81,7 +81,7 @@ pub(super) struct Provider {
     settings: OidcSettings,
     client: HttpClient,
     known: RwLock<Known>,
-    turn: tokio::sync::Mutex<()>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Provider {
@@ -96,7 +96,7 @@ impl Provider {
         let client =
             HttpClient::with_certificates(AddressPolicy::Any, &certificates, place.to_owned())
                 .map_err(|why| format!("{place}: {why}"))?;
-        let (known, turn) = (RwLock::default(), tokio::sync::Mutex::default());
+        let (known, turn) = (RwLock::default(), Arc::default());
         Ok(Arc::new(Self { settings: settings.clone(), client, known, turn }))
     }
 
@@ -117,32 +117,42 @@ impl Provider {
             let is_old = known.fetched_at.is_none_or(|at| at.elapsed() >= REFRESH);
             (known.endpoints.clone(), is_old && !paused)
         };
-        match (found, is_old) {
-            (Some(endpoints), false) => return Ok(endpoints),
-            (Some(endpoints), true) => {
-                let provider = self.clone();
-                tokio::spawn(async move { provider.discover_in_turn().await });
+        match found {
+            Some(endpoints) => {
+                if is_old && self.turn.try_lock().is_ok() {
+                    let provider = self.clone();
+                    tokio::spawn(async move { provider.discover_in_turn().await });
+                }
                 return Ok(endpoints);
             }
-            (None, true) => self.discover_in_turn().await,
-            (None, false) => {}
+            None if is_old => self.discover_in_turn().await,
+            None => {}
         }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.endpoints.clone().ok_or_else(|| NotSignedIn::Away(known.why.clone()))
     }
 
-    /// Fetches the document, unless somebody else has just done so.
-    async fn discover_in_turn(&self) {
+    /// Fetches the document, unless somebody else has done so meanwhile. Whoever began it may hang up:
+    /// it goes on, and the others who wait for their turn find what came of it.
+    async fn discover_in_turn(self: &Arc<Self>) {
         let asked_at = Instant::now();
-        let _turn = self.turn.lock().await;
+        let turn = self.turn.clone().lock_owned().await;
         let before = {
-            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
             if known.tried_at.is_some_and(|at| at >= asked_at) {
                 return;
             }
-            known.tried_at = Some(Instant::now());
             known.endpoints.clone()
         };
+        let provider = self.clone();
+        let discovering = tokio::spawn(async move {
+            provider.discover_now(before).await;
+            drop(turn);
+        });
+        drop(discovering.await);
+    }
+
+    async fn discover_now(&self, before: Option<Arc<Endpoints>>) {
         let found = self.discover(before.as_deref()).await;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         // The pause begins when it is known that there was no answer.
