@@ -204,23 +204,29 @@ impl WrongKeys {
         self.rows.take(&name).is_ok()
     }
 
-    /// Whether an address may try to sign in with the OpenID provider, which is asked then.
+    /// Lets an address try to sign in with the OpenID provider, which is asked then. What is no try
+    /// that came to nothing is given back ([`WrongKeys::give_sign_in_back`]): taken before the provider
+    /// is asked, tries side by side, and of whoever hangs up before it answers, cannot be more than
+    /// allowed.
     ///
     /// # Errors
     /// `RATE_LIMITED`.
-    pub fn may_sign_in(&self, address: IpAddr) -> Result<(), Problem> {
+    pub fn try_sign_in(&self, address: IpAddr) -> Result<(), Problem> {
         let Some(tries) = &self.sign_ins else { return Ok(()) };
-        tries.look(&Subscriber::from(address)).map_err(|used_up| too_many(tries, used_up))
+        tries.take(&Subscriber::from(address)).map_err(|used_up| too_many(tries, used_up))
     }
 
-    /// Counts a sign-in with the OpenID provider that came to nothing, and logs it.
-    pub fn wrong_sign_in(&self, address: IpAddr, why: &NotSignedIn) {
+    /// Somebody was signed in, or nobody, and that was not their fault.
+    pub fn give_sign_in_back(&self, address: IpAddr) {
+        if let Some(tries) = &self.sign_ins {
+            tries.give_back(&Subscriber::from(address));
+        }
+    }
+
+    /// Logs a sign-in with the OpenID provider that came to nothing.
+    pub fn log_sign_in(&self, address: IpAddr, why: &NotSignedIn) {
         if self.lines.take(&()).is_ok() {
             tracing::warn!(%address, ?why, "nobody was signed in by the OpenID provider");
-        }
-        if let Some(tries) = &self.sign_ins {
-            // Whoever has none left is told so at the next try.
-            tries.take(&Subscriber::from(address)).ok();
         }
     }
 

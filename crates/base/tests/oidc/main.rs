@@ -358,13 +358,29 @@ async fn a_token_endpoint_that_refuses_fails_or_talks_on_signs_nobody_in() {
     let refused = |status: u16, body: Value| provider.show("/token", status, &body);
     refused(400, json!({"error": "invalid_grant", "error_description": "s3cret"}));
     let said = |found: Result<SignedIn, NotSignedIn>| match found {
-        Err(NotSignedIn::Refused(why) | NotSignedIn::Away(why)) => why,
+        Err(why) if !why.is_try() => panic!("it is no try: {why:?}"),
+        Err(NotSignedIn::Refused(why) | NotSignedIn::Failing(why)) => why,
         other => panic!("{other:?}"),
     };
     assert_eq!(said(finish(&oidc, &begun).await), "the code was refused with invalid_grant");
     refused(401, json!({"error": "s3cret\n of somebody"}));
     let why = said(finish(&oidc, &begun).await);
     assert!(!why.contains("s3cret") && why.contains("oidc.client_secret"), "{why}");
+    // Not every provider keeps to the statuses that the specification has.
+    for (status, body) in [
+        (403, json!({"error": "invalid_grant"})),
+        (403, json!("a wall's page")),
+        (422, json!({"error": "invalid_grant"})),
+    ] {
+        refused(status, body);
+        let found = finish(&oidc, &begun).await;
+        assert!(matches!(found, Err(NotSignedIn::Refused(_))), "{status}: {found:?}");
+    }
+    for (status, body) in [(429, json!({"error": "slow_down"})), (404, json!({}))] {
+        refused(status, body);
+        let found = finish(&oidc, &begun).await;
+        assert!(matches!(found, Err(NotSignedIn::Failing(_))), "{status}: {found:?}");
+    }
     refused(500, json!({}));
     assert_eq!(said(finish(&oidc, &begun).await), "its token endpoint answers 500");
     refused(302, json!({}));
@@ -436,7 +452,7 @@ async fn what_user_info_says_of_somebody_else_signs_nobody_in() {
     let found = finish(&oidc, &begun).await;
     assert!(matches!(found, Err(NotSignedIn::NotGenuine(why)) if why.contains("sub")));
     provider.show("/me", 500, &json!({}));
-    assert!(matches!(finish(&oidc, &begun).await, Err(NotSignedIn::Away(_))));
+    assert!(matches!(finish(&oidc, &begun).await, Err(NotSignedIn::Failing(_))));
     provider.show("/me", 200, &json!({"sub": "42", "groups": ["office"]}));
     finish(&oidc, &begun).await.expect("signed in");
     assert!(provider.last_asked("GET /me").contains("authorization: Bearer t0ken"));

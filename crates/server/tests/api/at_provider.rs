@@ -38,6 +38,11 @@ pub(crate) fn start() -> Result<OidcProvider, NotStarted> {
 
 /// Has a server sign people in with this provider.
 pub(crate) fn settings(config: &mut Config, provider: &OidcProvider) {
+    settings_at(config, provider.issuer());
+}
+
+/// The same with a provider that answers at this address.
+pub(crate) fn settings_at(config: &mut Config, issuer: &str) {
     let group = |name: &str, scopes: &[&str]| OidcGroup {
         name: name.to_owned(),
         scopes: scopes.iter().map(|scope| scope.parse().unwrap()).collect(),
@@ -45,7 +50,7 @@ pub(crate) fn settings(config: &mut Config, provider: &OidcProvider) {
     config.public_url = Some(PUBLIC_URL.to_owned());
     config.oidc = Some(OidcSettings {
         name: None,
-        issuer: provider.issuer().to_owned(),
+        issuer: issuer.to_owned(),
         client_id: CLIENT.to_owned(),
         client_secret: OidcProvider::SECRET.to_owned().into(),
         scopes: ["openid", "profile", "email", "groups"].map(str::to_owned).to_vec(),

@@ -29,6 +29,7 @@ mod limits;
 mod links;
 mod money_admin;
 mod oidc;
+mod oidc_limits;
 mod operator;
 mod organising;
 mod otherwise;

@@ -181,16 +181,20 @@ async fn arrive(
     address: IpAddr,
 ) -> Result<(Response, Box<str>), Failed> {
     let provider = provider(callers)?;
-    callers.limits.wrong_keys.may_sign_in(address)?;
+    let limits = &callers.limits.wrong_keys;
     // Providers add what they like; what is there twice is nobody's.
     let Query(returned) = Query::<Returned>::try_from_uri(uri)
         .map_err(|_| Problem::new(Code::InvalidQuery, "the provider's answer cannot be read"))?;
     let cookie = cookie_in(callers, headers, &UNDER_WAY);
+    limits.try_sign_in(address)?;
     let found = provider.finish(cookie, &returned, unix_now_s()).await;
+    if !found.as_ref().is_err_and(NotSignedIn::is_try) {
+        limits.give_sign_in_back(address);
+    }
     let SignedIn { person, to, id_token } = found.map_err(|why| {
-        let is_try = !matches!(why, NotSignedIn::Away(_) | NotSignedIn::Busy);
+        let is_try = why.is_try();
         if is_try {
-            callers.limits.wrong_keys.wrong_sign_in(address, &why);
+            limits.log_sign_in(address, &why);
         } else {
             tracing::warn!(%address, ?why, "nobody was signed in by the OpenID provider");
         }
@@ -240,7 +244,7 @@ fn provider(callers: &Callers) -> Result<&Oidc, Problem> {
 /// What the person is told. What the provider says is for the log.
 fn problem_of(callers: &Callers, why: &NotSignedIn) -> Problem {
     match why {
-        NotSignedIn::Away(_) => {
+        NotSignedIn::Away(_) | NotSignedIn::Failing(_) => {
             let why = "the OpenID provider does not answer as it should; try again in a moment, or \
                        sign in with a key. The log has more";
             Problem::new(Code::OidcUnavailable, why).after_ms(2_000)

@@ -41,8 +41,10 @@ const MAX_CODE: usize = 4_096;
 /// provider says no more than a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotSignedIn {
-    /// The provider does not answer, or not as a provider does.
+    /// The provider does not answer, or nobody knows where its services are.
     Away(String),
+    /// The provider answers, and not as a provider does.
+    Failing(String),
     /// As many sign-ins wait for the provider as may.
     Busy,
     /// It was not begun in this browser, or too long ago.
@@ -57,9 +59,33 @@ pub enum NotSignedIn {
     NoScopes(Box<str>),
 }
 
+impl NotSignedIn {
+    /// Whether it is a try that came to nothing: the provider had work with it, or what was brought was
+    /// judged. Nobody did anything wrong where the provider said nothing.
+    #[must_use]
+    pub const fn is_try(&self) -> bool {
+        match self {
+            Self::Away(_) | Self::Busy => false,
+            Self::NotBegun
+            | Self::Failing(_)
+            | Self::Refused(_)
+            | Self::Insufficient(_)
+            | Self::NotGenuine(_)
+            | Self::NoScopes(_) => true,
+        }
+    }
+}
+
 impl From<CallError> for NotSignedIn {
     fn from(error: CallError) -> Self {
-        Self::Away(error.to_string())
+        let why = error.to_string();
+        match error {
+            CallError::TooLong => Self::Failing(why),
+            CallError::Forbidden
+            | CallError::Unreachable(_)
+            | CallError::TimedOut
+            | CallError::Broken(_) => Self::Away(why),
+        }
     }
 }
 

@@ -238,20 +238,29 @@ impl Provider {
     ) -> Result<Tokens, NotSignedIn> {
         let request = self.code_request(endpoints, code, redirect_uri, verifier)?;
         let answer = self.client.call(request, PATIENCE_MS).await?;
-        match answer.status().as_u16() {
-            200 => json(&answer).ok_or(NotSignedIn::NotGenuine("it gave no ID token for the code")),
-            status @ (400 | 401) => {
-                let said = json::<TokenError>(&answer).map(|TokenError { error }| error);
-                let said = word(said.as_deref().unwrap_or_default());
-                let known = if status == 401 || said == "invalid_client" {
-                    "; look at oidc.client_id and oidc.client_secret"
-                } else {
-                    ""
-                };
-                Err(NotSignedIn::Refused(format!("the code was refused with {said}{known}")))
-            }
-            status => Err(NotSignedIn::Away(format!("its token endpoint answers {status}"))),
+        let status = answer.status();
+        if status == 200 {
+            return json(&answer)
+                .ok_or(NotSignedIn::NotGenuine("it gave no ID token for the code"));
         }
+        let said = json::<TokenError>(&answer).map(|TokenError { error }| error);
+        // The specification has 400 and 401; some say `invalid_grant` with 403, or another one.
+        let is_refused = match status.as_u16() {
+            400 | 401 | 403 => true,
+            429 => false,
+            _ => status.is_client_error() && said.is_some(),
+        };
+        if !is_refused {
+            let why = format!("its token endpoint answers {}", status.as_u16());
+            return Err(NotSignedIn::Failing(why));
+        }
+        let said = word(said.as_deref().unwrap_or_default());
+        let known = if status == 401 || said == "invalid_client" {
+            "; look at oidc.client_id and oidc.client_secret"
+        } else {
+            ""
+        };
+        Err(NotSignedIn::Refused(format!("the code was refused with {said}{known}")))
     }
 
     fn code_request(
@@ -299,7 +308,7 @@ impl Provider {
         let answer = self.client.call(request.map_err(|_| unusable())?, PATIENCE_MS).await?;
         if answer.status() != 200 {
             let why = format!("its UserInfo endpoint answers {}", answer.status());
-            return Err(NotSignedIn::Away(why));
+            return Err(NotSignedIn::Failing(why));
         }
         let told = json(&answer);
         told.map(Some).ok_or(NotSignedIn::NotGenuine("its UserInfo is no JSON object"))
