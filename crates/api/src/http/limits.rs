@@ -177,8 +177,10 @@ impl Limits {
 /// network) could lock them out.
 pub struct WrongKeys {
     tries: Option<Limit>,
-    /// Of sign-ins with the OpenID provider. They use no tries of keys up: any page can send a
-    /// browser to where the provider sends people back to, and nobody may be locked out by that.
+    /// Of sign-ins with the OpenID provider. They use no tries of keys up, so that there is a way in
+    /// for whoever shares an address with somebody who uses these up. No address is exempt for who was
+    /// signed in from there: who it is now is known only when the provider was asked, which has limits
+    /// of its own that everybody here shares.
     sign_ins: Option<Limit>,
     known: Buckets,
     lines: Buckets,

@@ -168,7 +168,16 @@ fn returned(begun: &Begun) -> Returned {
 }
 
 async fn finish(oidc: &Oidc, begun: &Begun) -> Result<SignedIn, NotSignedIn> {
-    oidc.finish(Some(&begun.cookie), &returned(begun), NOW_S).await
+    finish_with(oidc, begun, &returned(begun)).await
+}
+
+async fn finish_with(
+    oidc: &Oidc,
+    begun: &Begun,
+    returned: &Returned,
+) -> Result<SignedIn, NotSignedIn> {
+    let flow = oidc.under_way(Some(&begun.cookie), returned, NOW_S)?;
+    oidc.finish(flow, returned, NOW_S).await
 }
 
 fn claims(provider: &Provider, begun: &Begun) -> Value {
@@ -317,7 +326,7 @@ async fn a_sign_in_without_the_demanded_strength_or_freshness_signs_nobody_in() 
     let values =
         json!({"state": begun.told["state"], "error": "unmet_authentication_requirements"});
     let refused: Returned = serde_json::from_value(values).expect("it is one");
-    let found = demanding.finish(Some(&begun.cookie), &refused, NOW_S).await;
+    let found = finish_with(&demanding, &begun, &refused).await;
     assert!(matches!(found, Err(NotSignedIn::Insufficient(_))), "{found:?}");
 }
 
@@ -475,8 +484,9 @@ async fn an_answer_counts_only_with_the_cookie_and_the_state_of_one_sign_in_in_i
         (Some(&*begun.cookie), &stateless, NOW_S),
         (Some(&*begun.cookie), &right, NOW_S + 600),
     ] {
-        let found = oidc.finish(cookie, returned, now_s).await;
+        let found = oidc.under_way(cookie, returned, now_s);
         assert!(matches!(found, Err(NotSignedIn::NotBegun)), "{found:?}");
+        assert!(!found.is_err_and(|why| why.is_try()), "any page can send browsers here");
     }
     // Nothing of it reached the provider.
     assert!(!provider.pages.lock().expect("no panic").asked.iter().any(|it| it.contains("/token")));

@@ -1,8 +1,9 @@
 //! Sign-ins with an OpenID provider that come to nothing: which are counted, and whom that stops.
 
-use crate::at_provider::settings_at;
+use crate::at_provider::{PUBLIC_URL, Traveller, is_in, settings, settings_at, shop_of, start};
 use crate::client::{Request, read_head};
-use crate::shop::Shop;
+use crate::shop::{ADMIN_KEY, Shop};
+use onrush_testkit::need;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -169,4 +170,56 @@ async fn whatever_the_provider_answers_is_a_try_but_its_absence_is_none() {
         let answer = callback.clone().send().await;
         assert_eq!(answer.problem(), (503, "OIDC_UNAVAILABLE".into()));
     }
+}
+
+#[tokio::test]
+async fn tries_that_come_to_nothing_are_limited_by_address_and_lock_no_key_out() {
+    let Some(provider) = need(start()) else { return };
+    let shop = Shop::start_with(|config| {
+        settings(config, &provider);
+        config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let mut mallory = Traveller::new(&shop, &provider);
+    let back = mallory.there_and_back("ann").await;
+    let code = back.split(['?', '&']).find(|part| part.starts_with("code=")).unwrap();
+    let wrong = back.replace(code, "code=x");
+    let path = wrong.strip_prefix(&format!("{PUBLIC_URL}/api/v1")).unwrap();
+    let mut tried = 0;
+    let limited = loop {
+        let request = mallory.ask("GET", path).header("X-Forwarded-For", "203.0.113.9");
+        let answer = request.send().await;
+        if answer.status != 403 {
+            break answer;
+        }
+        tried += 1;
+        assert!(tried < TOO_MANY, "nothing stops whoever tries");
+    };
+    assert!(tried >= ALLOWED, "{tried}");
+    assert_eq!(limited.problem(), (429, "RATE_LIMITED".into()));
+    let key = shop.ask("POST", "/session").header("X-Forwarded-For", "203.0.113.9");
+    let key = key.json(&json!({"key": ADMIN_KEY})).send().await;
+    // Whoever shares the address is not kept from signing in with a key.
+    assert_eq!(key.status, 200);
+    Traveller::new(&shop, &provider).sign_in("ann").await.expect(303);
+}
+
+#[tokio::test]
+async fn whoever_is_sent_back_without_a_sign_in_of_their_own_has_tried_nothing() {
+    let Some(provider) = need(start()) else { return };
+    let shop = shop_of(&provider).await;
+    let mut ann = Traveller::new(&shop, &provider);
+    let theirs = Traveller::new(&shop, &provider).there_and_back("ann").await;
+    let theirs = theirs.strip_prefix(&format!("{PUBLIC_URL}/api/v1")).unwrap();
+    // Any page can have a browser ask for these, with pictures or by sending it there.
+    for path in ["/session/oidc/callback", "/session/oidc/callback?code=x&state=y", theirs] {
+        for _ in 0..2 * ALLOWED {
+            let answer = shop.ask("GET", path).send().await;
+            assert_eq!(answer.problem(), (400, "OIDC_NOT_BEGUN".into()), "{path}");
+        }
+    }
+    let noted = shop.admin("GET", "/actions").send().await.expect(200).json();
+    assert!(!noted.to_string().contains("OIDC_NOT_BEGUN"), "{noted}");
+    ann.sign_in("ann").await.expect(303);
+    assert!(is_in(&ann).await);
 }

@@ -167,6 +167,16 @@ struct Failed {
     is_try: bool,
 }
 
+impl Failed {
+    /// Logs it, too.
+    fn of(callers: &Callers, address: IpAddr, why: NotSignedIn) -> Self {
+        callers.limits.wrong_keys.log_sign_in(address, &why);
+        let (problem, is_try) = (problem_of(callers, &why), why.is_try());
+        let name = if let NotSignedIn::NoScopes(name) = why { Some(name) } else { None };
+        Self { problem, name, is_try }
+    }
+}
+
 impl From<Problem> for Failed {
     fn from(problem: Problem) -> Self {
         Self { problem, name: None, is_try: false }
@@ -185,23 +195,15 @@ async fn arrive(
     // Providers add what they like; what is there twice is nobody's.
     let Query(returned) = Query::<Returned>::try_from_uri(uri)
         .map_err(|_| Problem::new(Code::InvalidQuery, "the provider's answer cannot be read"))?;
+    let failed = |why: NotSignedIn| Failed::of(callers, address, why);
     let cookie = cookie_in(callers, headers, &UNDER_WAY);
+    let flow = provider.under_way(cookie, &returned, unix_now_s()).map_err(failed)?;
     limits.try_sign_in(address)?;
-    let found = provider.finish(cookie, &returned, unix_now_s()).await;
+    let found = provider.finish(flow, &returned, unix_now_s()).await;
     if !found.as_ref().is_err_and(NotSignedIn::is_try) {
         limits.give_sign_in_back(address);
     }
-    let SignedIn { person, to, id_token } = found.map_err(|why| {
-        let is_try = why.is_try();
-        if is_try {
-            limits.log_sign_in(address, &why);
-        } else {
-            tracing::warn!(%address, ?why, "nobody was signed in by the OpenID provider");
-        }
-        let problem = problem_of(callers, &why);
-        let name = if let NotSignedIn::NoScopes(name) = why { Some(name) } else { None };
-        Failed { problem, name, is_try }
-    })?;
+    let SignedIn { person, to, id_token } = found.map_err(failed)?;
     let settings = callers.config.oidc.as_ref();
     let ttl_s =
         settings.and_then(|oidc| oidc.session_ttl_s).unwrap_or(callers.config.session_ttl_s);

@@ -61,13 +61,13 @@ pub enum NotSignedIn {
 
 impl NotSignedIn {
     /// Whether it is a try that came to nothing: the provider had work with it, or what was brought was
-    /// judged. Nobody did anything wrong where the provider said nothing.
+    /// judged. Nobody did anything wrong where the provider said nothing, and any page can send browsers
+    /// back that began nothing.
     #[must_use]
     pub const fn is_try(&self) -> bool {
         match self {
-            Self::Away(_) | Self::Busy => false,
-            Self::NotBegun
-            | Self::Failing(_)
+            Self::Away(_) | Self::Busy | Self::NotBegun => false,
+            Self::Failing(_)
             | Self::Refused(_)
             | Self::Insufficient(_)
             | Self::NotGenuine(_)
@@ -180,23 +180,38 @@ impl Oidc {
         Ok(Begun { location: with_query(&endpoints.authorization, &query.finish()), cookie })
     }
 
-    /// Goes on where the provider sends somebody back: `cookie` is what their browser kept.
+    /// The sign-in that somebody goes on with whom the provider sends back: `cookie` is what their
+    /// browser kept. Nobody is asked.
     ///
     /// # Errors
-    /// Every [`NotSignedIn`].
-    pub async fn finish(
+    /// [`NotSignedIn::NotBegun`].
+    pub fn under_way(
         &self,
         cookie: Option<&str>,
         returned: &Returned,
         now_s: i64,
-    ) -> Result<SignedIn, NotSignedIn> {
+    ) -> Result<Flow, NotSignedIn> {
         let flow = cookie.and_then(|cookie| self.flows.read(cookie, now_s));
         let (Some(flow), Some(state)) = (flow, &returned.state) else {
             return Err(NotSignedIn::NotBegun);
         };
-        if !bool::from(self.flows.state(&flow).as_bytes().ct_eq(state.as_bytes())) {
-            return Err(NotSignedIn::NotBegun);
+        if bool::from(self.flows.state(&flow).as_bytes().ct_eq(state.as_bytes())) {
+            Ok(flow)
+        } else {
+            Err(NotSignedIn::NotBegun)
         }
+    }
+
+    /// Goes on with a sign-in ([`Self::under_way`]) where the provider sends somebody back.
+    ///
+    /// # Errors
+    /// Every other [`NotSignedIn`].
+    pub async fn finish(
+        &self,
+        flow: Flow,
+        returned: &Returned,
+        now_s: i64,
+    ) -> Result<SignedIn, NotSignedIn> {
         let endpoints = self.provider.endpoints().await?;
         match &returned.iss {
             Some(iss) if iss != self.provider.issuer() => {
