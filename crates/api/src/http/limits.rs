@@ -12,6 +12,7 @@ use onrush_base::config::limits::PerMin;
 use onrush_base::config::{Config, Network};
 use onrush_core::ids::{BookingId, UserId};
 use std::hash::Hash;
+use std::mem::{Discriminant, discriminant};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -27,13 +28,17 @@ const KNOWN_ADDRESSES: usize = 1 << 10;
 const KNOWN_US: u64 = 24 * 3_600 * 1_000_000;
 /// Wrong codes from other devices that one address may try a minute.
 const WRONG_CODES_PER_MIN: NonZeroU32 = NonZeroU32::new(10).expect("not 0");
-/// Lines about wrong keys in the log a minute, and rows in the ledger, whoever tries them.
+/// Lines in the log a minute about wrong keys, and about each reason why nobody was signed in; and rows
+/// in the ledger; whoever tries.
 const LOG_LINES_PER_MIN: NonZeroU32 = NonZeroU32::new(60).expect("not 0");
 
 /// The limit that has no setting: nobody types codes faster.
 const WRONG_CODES: &str = "wrong_codes";
 /// The limit that has the setting of wrong keys, and counts by itself.
 const WRONG_SIGN_INS: &str = "wrong_sign_ins";
+
+/// The reason of lines about wrong keys: none why somebody was not signed in by the OpenID provider.
+const OF_WRONG_KEYS: Option<Discriminant<NotSignedIn>> = None;
 
 /// Limits on visitors and their addresses.
 pub struct Limits {
@@ -183,6 +188,7 @@ pub struct WrongKeys {
     /// of its own that everybody here shares.
     sign_ins: Option<Limit>,
     known: Buckets,
+    /// By why nobody was signed in; [`OF_WRONG_KEYS`] for wrong keys.
     lines: Buckets,
     rows: Buckets,
 }
@@ -225,11 +231,12 @@ impl WrongKeys {
         }
     }
 
-    /// Logs a sign-in with the OpenID provider that came to nothing.
-    pub fn log_sign_in(&self, address: IpAddr, why: &NotSignedIn) {
-        if self.lines.take(&()).is_ok() {
-            tracing::warn!(%address, ?why, "nobody was signed in by the OpenID provider");
-        }
+    /// Whether one more sign-in with the OpenID provider that came to nothing for such a reason is
+    /// logged: strangers shall neither fill the log with what they may do without limit, nor keep
+    /// others' reasons out of it.
+    #[must_use]
+    pub fn is_worth_a_line(&self, why: &NotSignedIn) -> bool {
+        self.lines.take(&Some(discriminant(why))).is_ok()
     }
 
     /// Judges a key that came from an address, once it is known whose it is.
@@ -243,7 +250,7 @@ impl WrongKeys {
     ) -> Result<Option<Arc<NamedKey>>, Problem> {
         let subscriber = Subscriber::from(address);
         let Some(key) = key else {
-            if self.lines.take(&()).is_ok() {
+            if self.lines.take(&OF_WRONG_KEYS).is_ok() {
                 tracing::warn!(%address, "a wrong key: nobody has it");
             }
             let Some(tries) = &self.tries else { return Ok(None) };
@@ -290,3 +297,22 @@ fn too_many(limit: &Limit, UsedUp { wait_ms }: UsedUp) -> Problem {
 
 static POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 static STATE: HeaderName = HeaderName::from_static("ratelimit");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn sixty_lines_a_minute_tell_of_each_reason_why_nobody_was_signed_in_and_of_wrong_keys() {
+        let limits = WrongKeys::new(PerMin::of(10));
+        let away = |n: u32| NotSignedIn::Away(format!("no connection: {n}"));
+        let logged = (0..1_000).filter(|n| limits.is_worth_a_line(&away(*n))).count();
+        assert_eq!(logged, 60);
+        for other in [NotSignedIn::NotBegun, NotSignedIn::Busy, NotSignedIn::Refused("no".into())] {
+            assert!(limits.is_worth_a_line(&other), "{other:?}");
+        }
+        assert!(limits.lines.look(&OF_WRONG_KEYS).is_ok());
+        tokio::time::advance(std::time::Duration::from_secs(1)).await;
+        assert!(limits.is_worth_a_line(&away(0)) && !limits.is_worth_a_line(&away(1)));
+    }
+}

@@ -3,7 +3,7 @@
 use crate::at_provider::{PUBLIC_URL, Traveller, is_in, settings, settings_at, shop_of, start};
 use crate::client::{Request, read_head};
 use crate::shop::{ADMIN_KEY, Shop};
-use onrush_testkit::need;
+use onrush_testkit::{Log, need};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -222,4 +222,25 @@ async fn whoever_is_sent_back_without_a_sign_in_of_their_own_has_tried_nothing()
     assert!(!noted.to_string().contains("OIDC_NOT_BEGUN"), "{noted}");
     ann.sign_in("ann").await.expect(303);
     assert!(is_in(&ann).await);
+}
+
+#[tokio::test]
+async fn strangers_do_not_fill_the_log_with_sign_ins_that_come_to_nothing() {
+    const ASKED: usize = 300;
+    let provider = Scripted::serve().await;
+    let shop = provider.shop().await;
+    provider.stop().await;
+    // This thread runs all of the server but for its engine.
+    let (log, _guard) = Log::begin(tracing::Level::WARN);
+    for (path, status, line) in [
+        ("/session/oidc", 503, "nobody can be sent to the OpenID provider"),
+        ("/session/oidc/callback", 400, "nobody was signed in by the OpenID provider"),
+    ] {
+        for _ in 0..ASKED {
+            shop.ask("GET", path).send().await.expect(status);
+        }
+        // More than 60 if it takes longer than a minute.
+        let lines = log.count(line);
+        assert!((1..=ASKED / 2).contains(&lines), "{lines} lines: {line}");
+    }
 }

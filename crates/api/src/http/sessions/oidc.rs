@@ -118,7 +118,9 @@ pub async fn start(
             Ok(response)
         }
         Err(why) => {
-            tracing::warn!(?why, "nobody can be sent to the OpenID provider");
+            if callers.limits.wrong_keys.is_worth_a_line(&why) {
+                tracing::warn!(?why, "nobody can be sent to the OpenID provider");
+            }
             Ok(refused(&headers, problem_of(&callers, &why).into_response()))
         }
     }
@@ -170,7 +172,9 @@ struct Failed {
 impl Failed {
     /// Logs it, too.
     fn of(callers: &Callers, address: IpAddr, why: NotSignedIn) -> Self {
-        callers.limits.wrong_keys.log_sign_in(address, &why);
+        if callers.limits.wrong_keys.is_worth_a_line(&why) {
+            tracing::warn!(%address, ?why, "nobody was signed in by the OpenID provider");
+        }
         let (problem, is_try) = (problem_of(callers, &why), why.is_try());
         let name = if let NotSignedIn::NoScopes(name) = why { Some(name) } else { None };
         Self { problem, name, is_try }
