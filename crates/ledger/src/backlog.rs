@@ -1,4 +1,4 @@
-//! What waits in the ledger, for instruments: counted by indexes, however much is in the tables.
+//! What waits in the ledger, for instruments: found by indexes, however much else is in the tables.
 
 use onrush_core::Time;
 
@@ -24,6 +24,8 @@ pub struct WaitingDeliveries {
     pub channel: String,
     /// How many.
     pub count: u64,
-    /// When the first of them is, or was, to be tried.
+    /// When the first of them is, or was, to be tried. A channel that refuses moves it on and on.
     pub next_at: Time,
+    /// Since when the oldest of them has been to be delivered, however often it was tried.
+    pub since: Time,
 }

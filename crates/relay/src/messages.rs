@@ -49,6 +49,12 @@ impl Channels {
         Self { mail: config.mail.is_some(), webhooks: webhooks.collect() }
     }
 
+    /// The names of all.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let mail = self.mail.then_some(MAIL);
+        mail.into_iter().chain(self.webhooks.iter().map(|(name, _)| name.as_str()))
+    }
+
     /// Whether nobody is to be told anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -243,6 +249,12 @@ mod tests {
     fn channels(kinds: Option<&[&str]>) -> Channels {
         let kinds = kinds.map(|kinds| kinds.iter().map(|&kind| kind.to_owned()).collect());
         Channels { mail: true, webhooks: vec![(webhook_channel("crm"), kinds)] }
+    }
+
+    #[test]
+    fn names_are_those_of_all_that_are_configured() {
+        assert_eq!(channels(None).names().collect::<Vec<_>>(), ["mail", "webhook:crm"]);
+        assert_eq!(Channels::default().names().count(), 0);
     }
 
     fn told(change: &Change, channels: &Channels) -> Option<Message> {

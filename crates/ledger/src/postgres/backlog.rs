@@ -1,4 +1,4 @@
-//! What waits, counted by the indexes that find it.
+//! What waits, found by indexes.
 
 use super::database::{Ask, all, first};
 use super::fault::Fault;
@@ -14,8 +14,8 @@ impl Ask<Backlog> for Waiting {
     async fn run(&self, db: &mut Client) -> Result<Backlog, Fault> {
         let waiting = all(
             &*db,
-            "SELECT channel, count(*), min(next_at) FROM deliveries WHERE next_at IS NOT NULL \
-             GROUP BY channel ORDER BY channel",
+            "SELECT channel, count(*), min(next_at), min(since) FROM deliveries \
+             WHERE next_at IS NOT NULL GROUP BY channel ORDER BY channel",
             &[],
         )
         .await?;
@@ -35,7 +35,8 @@ impl Ask<Backlog> for Waiting {
         .await?;
         let waiting = waiting.iter().map(|row| {
             let (count, next_at) = (unsigned(row.try_get(1)?), Time(row.try_get(2)?));
-            Ok(WaitingDeliveries { channel: row.try_get(0)?, count, next_at })
+            let (channel, since) = (row.try_get(0)?, Time(row.try_get(3)?));
+            Ok(WaitingDeliveries { channel, count, next_at, since })
         });
         let dead = dead.iter().map(|row| Ok((row.try_get(0)?, unsigned(row.try_get(1)?))));
         let mut backlog = Backlog {

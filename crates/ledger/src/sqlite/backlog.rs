@@ -1,4 +1,4 @@
-//! What waits, counted by the indexes that find it.
+//! What waits, found by indexes.
 
 use super::columns::Columns;
 use super::statements::Statements;
@@ -6,13 +6,14 @@ use crate::backlog::{Backlog, WaitingDeliveries};
 
 pub(super) fn backlog(db: &Statements<'_>) -> rusqlite::Result<Backlog> {
     let waiting = db.all(
-        "SELECT channel, count(*), min(next_at) FROM deliveries WHERE next_at IS NOT NULL \
-         GROUP BY channel ORDER BY channel",
+        "SELECT channel, count(*), min(next_at), min(since) FROM deliveries \
+         WHERE next_at IS NOT NULL GROUP BY channel ORDER BY channel",
         [],
         |row| {
             let mut columns = Columns::of(row);
             let (channel, count) = (columns.take()?, columns.count()?);
-            Ok(WaitingDeliveries { channel, count, next_at: columns.time()? })
+            let (next_at, since) = (columns.time()?, columns.time()?);
+            Ok(WaitingDeliveries { channel, count, next_at, since })
         },
     )?;
     let dead = db.all(

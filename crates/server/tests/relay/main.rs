@@ -10,4 +10,5 @@ mod mail;
 mod shop;
 mod sink;
 mod told;
+mod waiting;
 mod webhooks;

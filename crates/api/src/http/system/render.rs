@@ -18,6 +18,7 @@ use onrush_serve::{CertificateView, Traffic};
 use onrush_store::embedded::ClockReport;
 use onrush_store::{Ask, CopyFigures, Engine, Figures};
 use prometheus_client::registry::Unit;
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -186,6 +187,15 @@ async fn in_time<T>(asked: onrush_ledger::Pending<T>) -> Option<T> {
     tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()
 }
 
+/// What one channel has in the ledger.
+#[derive(Default)]
+struct Outbox {
+    waiting: u64,
+    overdue_s: f64,
+    oldest_s: f64,
+    dead: u64,
+}
+
 /// What waits in the ledger. What it does not say now is left out.
 async fn ledger(sheet: &mut Sheet, groups: &Groups) {
     // Asked first: whatever is committed meanwhile is nobody's delay.
@@ -201,16 +211,31 @@ async fn ledger(sheet: &mut Sheet, groups: &Groups) {
         backlog.unwrap_or_default();
     let now = groups.sale.clock.now();
     let overdue = |at: Time| seconds(now.since_ms(at).max(0));
-    let (mut counts, mut overdues) = (vec![], vec![]);
-    for WaitingDeliveries { channel, count, next_at } in waiting {
-        counts.push((one("channel", channel.clone()), count));
-        overdues.push((one("channel", channel), overdue(next_at)));
+    // A channel of which nothing waits has rows as well: growth is seen only from a number on.
+    let channels = is_known.then(|| groups.relay.channels().names());
+    let mut outbox: BTreeMap<String, Outbox> =
+        channels.into_iter().flatten().map(|name| (name.to_owned(), Outbox::default())).collect();
+    for WaitingDeliveries { channel, count, next_at, since } in waiting {
+        let of = outbox.entry(channel).or_default();
+        (of.waiting, of.overdue_s, of.oldest_s) = (count, overdue(next_at), overdue(since));
+    }
+    for (channel, count) in dead {
+        outbox.entry(channel).or_default().dead = count;
+    }
+    let (mut counts, mut overdues, mut oldest, mut dead) = (vec![], vec![], vec![], vec![]);
+    for (channel, of) in outbox {
+        let labels = || one("channel", channel.clone());
+        counts.push((labels(), of.waiting));
+        overdues.push((labels(), of.overdue_s));
+        oldest.push((labels(), of.oldest_s));
+        dead.push((labels(), of.dead));
     }
     sheet.gauge("outbox_waiting", "Messages that did not arrive yet, by channel", counts);
-    let help = "How long the first of them has been due, by channel";
+    let help = "How long the first of them has been due for its next attempt, by channel";
     sheet.gauge_in(Unit::Seconds, "outbox_overdue", help, overdues);
-    let dead = dead.into_iter().map(|(channel, count)| (one("channel", channel), count));
-    sheet.gauge("dead_letters", "Messages that were given up, by channel", dead.collect());
+    let help = "How long the oldest of them has been to be delivered, by channel";
+    sheet.gauge_in(Unit::Seconds, "outbox_oldest", help, oldest);
+    sheet.gauge("dead_letters", "Messages that were given up, by channel", dead);
     let known = |value: u64| if is_known { alone(value) } else { vec![] };
     sheet.gauge("stuck_sagas", "Payments that wait for an operator now", known(stuck_sagas));
     sheet.gauge("open_sagas", "Payments and refunds under way", known(open_sagas));

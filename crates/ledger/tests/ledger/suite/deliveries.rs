@@ -173,17 +173,24 @@ async fn backlog_counts_what_waits_and_what_was_given_up() {
     for saga in [stuck, open, over] {
         books.advance(to(saga)).await.expect("written");
     }
-    let waiting = |channel: &str, count, next_at| WaitingDeliveries {
+    let waiting = |channel: &str, count, next_at, since| WaitingDeliveries {
         channel: channel.into(),
         count,
         next_at: Time(next_at),
+        since: Time(since),
     };
     let expected = Backlog {
-        waiting: vec![waiting("mail", 2, 8), waiting(SHOP, 1, 9)],
+        // What was tried in vain is still the oldest, although another one comes first.
+        waiting: vec![waiting("mail", 2, 8, 7), waiting(SHOP, 1, 9, 9)],
         dead: vec![(SHOP.into(), 1)],
         stuck_sagas: 1,
         open_sagas: 1,
         next_saga_at: Some(Time(40)),
     };
     assert_eq!(books.backlog().await, Ok(expected));
+    // What begins anew is as old as its replay.
+    assert_eq!(books.replay(SHOP, None, Time(60)).await, Ok(1));
+    outcome(&books, SHOP, "c", Delivered::Done).await;
+    let waits = books.backlog().await.expect("read").waiting;
+    assert_eq!(waits, [waiting("mail", 2, 8, 7), waiting(SHOP, 1, 60, 60)]);
 }
