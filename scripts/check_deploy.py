@@ -112,6 +112,7 @@ def complaints_about_unit(text, known):
     for variable in re.findall(r"^# Environment=ONRUSH_(\w+)=", text, re.M):
         if variable not in known:
             yield f"onrush.service: ONRUSH_{variable} is no setting"
+    yield from complaints_about_restarts(text)
     if analyze := tool("systemd-analyze"):
         with tempfile.TemporaryDirectory() as folder:
             # The program need not be installed where it is only looked at.
@@ -124,6 +125,20 @@ def complaints_about_unit(text, known):
             code, said = output_of(analyze, "security", "--offline=true", "--threshold=20", str(unit))
             if code:
                 yield f"onrush.service: more exposed than 2.0: {said.splitlines()[-1]}"
+
+
+def complaints_about_restarts(text):
+    set_to = dict(re.findall(r"^(Restart\w*|StartLimit\w+)=(.*)$", text, re.M))
+    # crates/terminal/src/exit.rs: only a person mends settings (2) and data that is refused (4), and 3 may pass.
+    if (codes := set(set_to.get("RestartPreventExitStatus", "").split())) != {"2", "4"}:
+        yield f"onrush.service: RestartPreventExitStatus is {sorted(codes)} and should be 2 and 4"
+    if set_to.get("Restart") != "on-failure":
+        yield "onrush.service: it is not started again when it fails"
+    if set_to.get("StartLimitIntervalSec") != "0" or "StartLimitBurst" in set_to:
+        yield "onrush.service: after some starts it stays down for good; set StartLimitIntervalSec=0 and no burst"
+    pause = re.fullmatch(r"(\d+)s", set_to.get("RestartSec", ""))
+    if not pause or int(pause[1]) < 5:
+        yield "onrush.service: RestartSec is not at least 5s: without a limit, starts come too fast"
 
 
 CHART = TOP / "deploy/helm/onrush"

@@ -46,7 +46,8 @@ impl SharedBooks {
     ) -> Result<Self, String> {
         let settings = config.postgres.as_ref().ok_or("postgres: it is not configured")?;
         let runtime = onrush_terminal::process::runtime()?;
-        let ledger = runtime.block_on(open_ledger(settings))?;
+        let ledger = runtime.block_on(open_ledger(settings));
+        let ledger = ledger.map_err(|error| error.to_string())?;
         let history = runtime.block_on(ledger.hold_history(Hold::Reading));
         let history = history.map_err(|error| error.to_string())?.ok_or(
             "`onrush archive` is moving history into files: wait until it has ended, then try again",

@@ -106,7 +106,7 @@ fn backups_of_a_sale_under_way_lose_nothing_that_was_acknowledged_and_sell_on() 
 
         // Nobody sells from it unwittingly.
         let (code, said) = restored_start(&data, &[]);
-        assert_eq!(code, Some(3), "{said}");
+        assert_eq!(code, Some(4), "{said}");
         for word in ["restored from a backup", "After a restore", "--accept-restored"] {
             assert!(said.contains(word), "{word:?} is not said: {said}");
         }

@@ -151,7 +151,7 @@ fn start(data: &Path, flags: &[&str]) -> (Option<i32>, String) {
 #[track_caller]
 fn refused(data: &Path, words: &[&str]) {
     let (code, said) = start(data, &[]);
-    assert_eq!(code, Some(3), "it starts, or ends otherwise: {said}");
+    assert_eq!(code, Some(4), "it starts, or ends otherwise: {said}");
     for word in words {
         assert!(said.contains(word), "{word:?} is not said: {said}");
     }
@@ -370,7 +370,7 @@ fn a_damaged_page_of_the_ledger_does_not_start() {
         let copy = shop.copy();
         damage(&copy.path().join("ledger.db"), page * 4_096, 4_096);
         let (code, said) = start(copy.path(), &[]);
-        if code != Some(3) || !said.contains("damaged") {
+        if code != Some(4) || !said.contains("damaged") {
             served.push((page, code, said));
         }
     }

@@ -241,3 +241,38 @@ fn rabbitmq_that_is_away_is_on_metrics_and_readyz_and_makes_no_node_unready() {
     let line = format!("ready\nrabbitmq: not connected, {lag} decisions behind");
     assert!(told.starts_with(&line), "{told}");
 }
+
+/// Whoever watches over a server starts it again after the one, and not after the other.
+#[test]
+fn a_database_that_is_away_and_a_directory_that_was_restored_end_with_different_codes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let serve = |data: &str, variables: &[(&str, &str)]| {
+        let output = onrush()
+            .args(["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off"])
+            .args(["--stop-with-input", "--data"])
+            .arg(folder.path().join(data))
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .output()
+            .expect("it runs");
+        (output.status.code(), said(&output))
+    };
+    // Nobody listens there any more.
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = closed.local_addr().expect("an address").port();
+    drop(closed);
+    let url = format!("postgres://onrush@127.0.0.1:{port}/onrush");
+    let (code, why) =
+        serve("one", &[("ONRUSH_LEDGER", "postgres"), ("ONRUSH_POSTGRES__URL", &url)]);
+    assert_eq!(code, Some(3), "{why}");
+    assert!(why.contains("PostgreSQL cannot be used"), "{why}");
+    assert_eq!(why.matches("it is asked again").count(), 4, "{why}");
+
+    let restored = folder.path().join("two");
+    std::fs::create_dir(&restored).expect("made");
+    // Whatever stands in it, the file says that nobody may sell from here as if nothing had happened.
+    std::fs::write(restored.join("backup.json"), "{}").expect("written");
+    let (code, why) = serve("two", &[]);
+    assert_eq!(code, Some(4), "{why}");
+    assert!(why.contains("--accept-restored"), "{why}");
+}

@@ -19,7 +19,8 @@ pub async fn move_history(
 ) -> Result<Moved, String> {
     use crate::cluster::history::{move_into_files, publishers_in};
     let settings = config.postgres.as_ref().ok_or("postgres: it is not configured")?;
-    let ledger = crate::cluster::open_ledger(settings).await?;
+    let ledger = crate::cluster::open_ledger(settings).await;
+    let ledger = ledger.map_err(|error| error.to_string())?;
     move_into_files(&ledger, &publishers_in(config), dir, on).await
 }
 

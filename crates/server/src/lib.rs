@@ -8,4 +8,4 @@ pub mod moved;
 mod start;
 mod tasks;
 
-pub use start::{Server, StartError};
+pub use start::{Remedy, Server, StartError, Stopped};

@@ -7,7 +7,7 @@ mod start_error;
 mod tls;
 mod traced;
 
-pub use start_error::StartError;
+pub use start_error::{Remedy, StartError, Stopped};
 
 use crate::tasks::Tasks;
 use backend::Backend;
@@ -119,7 +119,7 @@ impl Server {
         if let Some(cluster) = &backend.cluster {
             shared_files::share_keys(&**cluster, &keys).await.map_err(StartError::Data)?;
         }
-        backend.remember_keys(&keys).map_err(StartError::Restored)?;
+        backend.remember_keys(&keys).map_err(StartError::Unavailable)?;
         // Of a cluster the events are the other nodes' as well, and Redis and PostgreSQL are not files here.
         let accepts = state.config.accept_restored && backend.cluster.is_none();
         restored::begin(&data, accepts, &*state.sale.engine, &state.sale.draws).await?;
@@ -219,12 +219,12 @@ impl Server {
 
     /// Waits until the engine has stopped by itself, or some other part of the server, and says why.
     /// The process should end then, and not with success.
-    pub async fn failed(&self) -> String {
+    pub async fn failed(&self) -> Stopped {
         tokio::select! {
-            why = self.backend.failed() => why,
-            why = self.state.sagas.failed() => why,
-            why = self.tasks.fallen() => why,
-            why = self.operator_tasks.fallen() => why,
+            stopped = self.backend.failed() => stopped,
+            why = self.state.sagas.failed() => Stopped::of_the_moment(why),
+            why = self.tasks.fallen() => Stopped::of_the_moment(why),
+            why = self.operator_tasks.fallen() => Stopped::of_the_moment(why),
         }
     }
 

@@ -11,8 +11,10 @@ pub enum Exit {
     Violation,
     /// The command line or the configuration is wrong.
     Usage,
-    /// It could not run.
+    /// It could not run. What was in the way may pass by itself.
     CouldNotRun,
+    /// It refuses to run on what it finds until somebody has looked.
+    Refused,
 }
 
 impl From<Exit> for ExitCode {
@@ -23,6 +25,8 @@ impl From<Exit> for ExitCode {
             // The parser of the command line ends with the same.
             Exit::Usage => 2,
             Exit::CouldNotRun => 3,
+            // Whoever restarts what ended need not try again: deploy/systemd/onrush.service.
+            Exit::Refused => 4,
         })
     }
 }

@@ -11,9 +11,12 @@ pub enum PgOpenError {
          postgres://user:password@host:port/database"
     )]
     Address(String),
-    /// The server cannot be reached, or does not let us in.
+    /// The server cannot be reached: it is away, starting, stopping, or has no connection left.
     #[error("PostgreSQL cannot be used: {}", with_advice(.0))]
     Unreachable(String),
+    /// The server does not let us in, or not in this way.
+    #[error("PostgreSQL cannot be used: {}", with_advice(.0))]
+    Refused(String),
     /// The tables were made by a newer Onrush.
     #[error(
         "the tables in PostgreSQL were made by a newer onrush (version {version}, this one knows \

@@ -3,8 +3,9 @@
 use crate::LedgerError;
 use deadpool_postgres::PoolError;
 use deadpool_postgres::TimeoutType;
+use onrush_tls::Refusal;
 use std::error::Error;
-use std::fmt;
+use std::{fmt, io};
 use tokio_postgres::error::SqlState;
 
 /// Why something could not be done.
@@ -62,6 +63,21 @@ impl fmt::Display for Fault {
             Self::Slow => f.write_str("PostgreSQL does not answer in time"),
         }
     }
+}
+
+/// Whether a connection that was not made may be made later, with the same settings: the server
+/// cannot be reached, starts, stops, or has no room. Where TLS or the login is in the way, it may not.
+pub(super) fn is_away(error: &tokio_postgres::Error) -> bool {
+    if let Some(said) = error.as_db_error() {
+        // Connections that broke, resources that are used up, and what operators do.
+        let code = said.code().code();
+        return ["08", "53", "57"].iter().any(|class| code.starts_with(class));
+    }
+    let is_line = error.source().is_some_and(|source| {
+        let broken = source.downcast_ref::<io::Error>();
+        broken.is_some_and(|broken| broken.kind() != io::ErrorKind::InvalidData)
+    });
+    (is_line || error.is_closed()) && Refusal::of_text(&sentence(error)).is_none()
 }
 
 /// What PostgreSQL says, or what stands between it and us.

@@ -1,16 +1,20 @@
 //! What brings the tables up to date, one step after the other.
 
 use super::error::PgOpenError;
-use super::fault::sentence;
-use super::way::Way;
+use super::fault::{is_away, sentence};
+use super::way::{Line, Way};
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_postgres::Client;
 
 mod embedded {
     refinery::embed_migrations!("migrations/postgres");
 }
 
+/// How often a node looks for PostgreSQL before it gives up, as it looks for Redis.
+const TRIES: u32 = 5;
+/// How long it waits in between.
+const PAUSE: Duration = Duration::from_millis(500);
 /// Where the steps that were run are written down.
 const TABLE: &str = "onrush_migrations";
 /// Taken while steps are run, so that of several nodes that start at once only one runs them.
@@ -19,16 +23,35 @@ const LOCK: i64 = 0x6f6e_7275_7368;
 
 /// Runs the steps that are missing, each in a transaction.
 pub(super) async fn run(way: &Way, patience: Duration) -> Result<(), PgOpenError> {
-    let connecting = timeout(patience, way.connect());
-    let (client, connection) = match connecting.await {
-        Ok(Ok(connected)) => connected,
-        Ok(Err(error)) => return Err(PgOpenError::Unreachable(sentence(&error))),
-        Err(_) => return Err(PgOpenError::Unreachable("it does not answer in time".into())),
-    };
+    let (client, connection) = patiently(async || connect(way, patience).await).await?;
     let connection = tokio::spawn(connection);
     let outcome = run_on(client).await;
     connection.abort();
     outcome
+}
+
+async fn connect(way: &Way, patience: Duration) -> Result<(Client, Line), PgOpenError> {
+    match timeout(patience, way.connect()).await {
+        Ok(Ok(connected)) => Ok(connected),
+        Ok(Err(error)) if is_away(&error) => Err(PgOpenError::Unreachable(sentence(&error))),
+        Ok(Err(error)) => Err(PgOpenError::Refused(sentence(&error))),
+        Err(_) => Err(PgOpenError::Unreachable("it does not answer in time".into())),
+    }
+}
+
+/// Looks for PostgreSQL, a few times: one that was started together with this node, or is changing
+/// its primary, answers in a moment. One that refuses us would go on to.
+async fn patiently<T>(look: impl AsyncFn() -> Result<T, PgOpenError>) -> Result<T, PgOpenError> {
+    for _ in 1..TRIES {
+        match look().await {
+            Err(PgOpenError::Unreachable(why)) => {
+                tracing::warn!(why, "PostgreSQL does not answer yet; it is asked again");
+                sleep(PAUSE).await;
+            }
+            found => return found,
+        }
+    }
+    look().await
 }
 
 async fn run_on(mut client: Client) -> Result<(), PgOpenError> {

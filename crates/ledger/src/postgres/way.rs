@@ -10,6 +10,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// What connections run over, protected or not.
 type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
+/// What a connection's client speaks through, once it is made.
+pub(super) type Line = Connection<Socket, Stream>;
 
 /// Where PostgreSQL is, and how the way there is protected.
 #[derive(Clone)]
@@ -35,9 +37,7 @@ impl Way {
     }
 
     /// Connects.
-    pub(super) async fn connect(
-        &self,
-    ) -> Result<(Client, Connection<Socket, Stream>), tokio_postgres::Error> {
+    pub(super) async fn connect(&self) -> Result<(Client, Line), tokio_postgres::Error> {
         self.config.connect(self.tls.clone()).await
     }
 }

@@ -4,8 +4,7 @@ use onrush_base::auth::{hex, random};
 use onrush_base::config::Config;
 use onrush_base::spans::TARGET;
 use onrush_serve::{allow_open_files, files_wanted, shortage};
-use onrush_server::Server;
-use onrush_server::StartError;
+use onrush_server::{Remedy, Server, Stopped};
 use onrush_terminal::exit::Exit;
 use onrush_terminal::process::{input_ended, interrupted, runtime};
 use onrush_terminal::show::{print_json, say};
@@ -26,7 +25,8 @@ has it. A flag overrides a variable, a variable overrides the file. ONRUSH_LIMIT
 limits on visitors and addresses off. `onrush config --template` shows every setting, \
 docs/operating.md says more.
 
-Exit codes: 0 stopped as asked, 2 the command line or configuration is wrong, 3 it could not run.";
+Exit codes: 0 stopped as asked, 2 the command line or configuration is wrong, 3 it could not run, \
+and may at another start, 4 it refuses what it finds in the data until somebody has looked.";
 
 /// What can be said on the command line about the server.
 #[derive(clap::Args)]
@@ -88,6 +88,17 @@ struct Ready<'a> {
 enum Ended {
     Usage(String),
     CouldNotRun(String),
+    Refused(String),
+}
+
+impl Ended {
+    const fn with(remedy: Remedy, why: String) -> Self {
+        match remedy {
+            Remedy::Settings => Self::Usage(why),
+            Remedy::AnotherStart => Self::CouldNotRun(why),
+            Remedy::Operator => Self::Refused(why),
+        }
+    }
 }
 
 /// Runs the server.
@@ -100,6 +111,7 @@ pub(crate) fn run(args: &ServeArgs) -> Exit {
         Ok(()) => return Exit::Ok,
         Err(Ended::Usage(why)) => (Exit::Usage, why),
         Err(Ended::CouldNotRun(why)) => (Exit::CouldNotRun, why),
+        Err(Ended::Refused(why)) => (Exit::Refused, why),
     };
     say(&format!("error: {why}"));
     exit
@@ -158,16 +170,8 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     let data = config.data.clone();
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     let key_is_new = config.admin_key.is_none();
-    let server = Server::start(config).await.map_err(|error| match error {
-        StartError::Config(error) => Ended::Usage(error.to_string()),
-        StartError::Engine(_)
-        | StartError::Listen(..)
-        | StartError::Data(_)
-        | StartError::Ledger(_)
-        | StartError::Restored(_)
-        | StartError::Cluster(_)
-        | StartError::Gateway(_) => Ended::CouldNotRun(error.to_string()),
-    })?;
+    let started = Server::start(config).await;
+    let server = started.map_err(|error| Ended::with(error.remedy(), error.to_string()))?;
     let interrupted = interrupted();
     let ready = Ready {
         listen: server.public_addr(),
@@ -192,8 +196,8 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
             None
         }
         () = input_ended(), if args.stop_with_input => None,
-        why = server.failed() => Some(why),
+        stopped = server.failed() => Some(stopped),
     };
     server.shutdown().await;
-    failure.map_or(Ok(()), |why| Err(Ended::CouldNotRun(why)))
+    failure.map_or(Ok(()), |Stopped { why, remedy }| Err(Ended::with(remedy, why)))
 }

@@ -25,6 +25,7 @@ pub async fn audit_redis(
     Ok(report.violations)
 }
 
+use crate::start::StartError;
 use archive::PgArchive;
 use onrush_base::config::postgres::SslMode;
 use onrush_base::config::{Config, PostgresSettings, RedisSettings, Secret};
@@ -33,7 +34,7 @@ use onrush_bridge::cursors::Cursors;
 use onrush_bridge::kafka;
 use onrush_bridge::rabbit::{self, Wake};
 use onrush_ledger::Ledger;
-use onrush_ledger::postgres::{PgLedger, PgOptions, Protection};
+use onrush_ledger::postgres::{PgLedger, PgOpenError, PgOptions, Protection};
 use onrush_store::Engine;
 use onrush_store::embedded::{Clock, Correction};
 use onrush_store::flags::{Flag, Flags};
@@ -51,14 +52,14 @@ const COMPARE_EVERY: Duration = Duration::from_secs(10);
 /// Opens the ledger on PostgreSQL.
 ///
 /// # Errors
-/// Why it cannot be used, as a sentence.
-pub async fn open_ledger(settings: &PostgresSettings) -> Result<Arc<PgLedger>, String> {
-    let address = settings.address()?;
+/// [`StartError::NewerTables`], or [`StartError::Cluster`] for whatever else is in the way.
+pub async fn open_ledger(settings: &PostgresSettings) -> Result<Arc<PgLedger>, StartError> {
+    let address = settings.address().map_err(StartError::Cluster)?;
     let place = "postgres.certificates";
-    let certificates = address.certificates.load(place)?;
+    let certificates = address.certificates.load(place).map_err(StartError::Cluster)?;
     let tls = |verification| {
         let config = client_config(&certificates, verification);
-        config.map(Arc::new).map_err(|why| format!("{place}: {why}"))
+        config.map(Arc::new).map_err(|why| StartError::Cluster(format!("{place}: {why}")))
     };
     let protection = match address.mode {
         SslMode::Disable => Protection::Nothing,
@@ -67,7 +68,13 @@ pub async fn open_ledger(settings: &PostgresSettings) -> Result<Arc<PgLedger>, S
     };
     let options = PgOptions { pool_size: settings.connections, protection, ..PgOptions::default() };
     let opened = PgLedger::open(address.url.reveal(), options).await;
-    opened.map(Arc::new).map_err(|error| error.to_string())
+    opened.map(Arc::new).map_err(|error| match error {
+        PgOpenError::Newer { .. } => StartError::NewerTables(error.to_string()),
+        PgOpenError::Address(_)
+        | PgOpenError::Unreachable(_)
+        | PgOpenError::Refused(_)
+        | PgOpenError::Tables(_) => StartError::Cluster(error.to_string()),
+    })
 }
 
 /// The usual options for the engine on the configured Redis.

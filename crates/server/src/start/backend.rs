@@ -1,6 +1,6 @@
 //! What runs the rules and what remembers money, as configured: opened together, closed together.
 
-use super::start_error::StartError;
+use super::start_error::{Remedy, StartError, Stopped};
 use super::traced::Traced;
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::cluster_store::ClusterStore;
@@ -121,7 +121,7 @@ impl Backend {
     ) -> Result<Self, StartError> {
         let missing = |what: &str| StartError::Cluster(format!("{what}: it is not configured"));
         let settings = config.postgres.as_ref().ok_or_else(|| missing("postgres"))?;
-        let ledger = cluster::open_ledger(settings).await.map_err(StartError::Cluster)?;
+        let ledger = cluster::open_ledger(settings).await?;
         // A name for leases that no other node has, nor this one after a restart.
         let node = uuid::Uuid::now_v7().simple().to_string();
         let cluster = Arc::new(PgClusterStore::new(ledger.clone(), node.clone()));
@@ -219,10 +219,10 @@ impl Backend {
     }
 
     /// Waits until the engine has stopped by itself or the ledger turned out to be damaged, and says why.
-    pub(crate) async fn failed(&self) -> String {
+    pub(crate) async fn failed(&self) -> Stopped {
         tokio::select! {
-            why = self.engine_failed() => why,
-            why = self.ledger_failed() => why,
+            why = self.engine_failed() => Stopped::of_the_moment(why),
+            stopped = self.ledger_failed() => stopped,
         }
     }
 
@@ -238,11 +238,14 @@ impl Backend {
         }
     }
 
-    async fn ledger_failed(&self) -> String {
+    async fn ledger_failed(&self) -> Stopped {
         match &self.ledger_kind {
-            LedgerKind::Sqlite(ledger) => ledger.damaged().await,
+            // A start may take longer to find that than it waits, and would sell until then.
+            LedgerKind::Sqlite(ledger) => {
+                Stopped { why: ledger.damaged().await, remedy: Remedy::Operator }
+            }
             #[cfg(feature = "cluster")]
-            LedgerKind::Postgres(ledger) => ledger.fallen().await,
+            LedgerKind::Postgres(ledger) => Stopped::of_the_moment(ledger.fallen().await),
         }
     }
 
@@ -345,7 +348,7 @@ async fn open_embedded(
     before: Before,
     ledger: &dyn Ledger,
 ) -> Result<(Arc<Embedded>, Clock, Pairing), StartError> {
-    let unread = |error: onrush_ledger::LedgerError| StartError::Restored(error.to_string());
+    let unread = |error: onrush_ledger::LedgerError| StartError::Unavailable(error.to_string());
     let position = ledger.position().await.map_err(unread)?;
     let position = before.position(position, config.accept_restored);
     let position = position.map_err(StartError::Restored)?;
@@ -367,5 +370,5 @@ async fn open_embedded(
         Err(error) => return Err(StartError::Data(io::Error::other(error))),
     };
     let pairing = Pairing::begin(engine.clone(), ledger, position).await;
-    Ok((engine, clock, pairing.map_err(StartError::Restored)?))
+    Ok((engine, clock, pairing.map_err(StartError::Unavailable)?))
 }

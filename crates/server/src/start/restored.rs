@@ -63,7 +63,7 @@ pub(super) async fn begin(
         return Ok(());
     }
     let failed = |error: onrush_store::Failure| {
-        StartError::Restored(format!("a restored sale cannot be paused: {error}"))
+        StartError::Unavailable(format!("a restored sale cannot be paused: {error}"))
     };
     for event in engine.events().await.map_err(failed)?.value {
         let mut looks = 0..LOOKS;

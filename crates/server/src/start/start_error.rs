@@ -1,6 +1,7 @@
 //! Why a server cannot start.
 
 use onrush_base::config::ConfigError;
+use onrush_ledger::sqlite::OpenError as LedgerOpenError;
 use onrush_store::embedded::OpenError;
 use std::io;
 use std::net::SocketAddr;
@@ -22,14 +23,134 @@ pub enum StartError {
     Data(io::Error),
     /// The ledger cannot be opened.
     #[error("{0}")]
-    Ledger(onrush_ledger::sqlite::OpenError),
+    Ledger(LedgerOpenError),
     /// Files of the data directory do not belong together: one is older than the others, or missing.
     #[error("{0}")]
     Restored(String),
     /// What nodes share cannot be used.
     #[error("{0}")]
     Cluster(String),
+    /// The tables that nodes share were made by a newer version.
+    #[error("{0}")]
+    NewerTables(String),
+    /// Engine, ledger or keys were opened, and cannot be read or written.
+    #[error("{0}")]
+    Unavailable(String),
     /// The payment gateway cannot be used.
     #[error("the payment gateway cannot be used: {0}")]
     Gateway(io::Error),
+}
+
+/// Why a server has stopped by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// The reason, as a sentence.
+    pub why: String,
+    /// What helps.
+    pub remedy: Remedy,
+}
+
+impl Stopped {
+    /// One that another start may go on from.
+    pub(super) fn of_the_moment(why: String) -> Self {
+        Self { why, remedy: Remedy::AnotherStart }
+    }
+}
+
+/// What helps a server to start that could not, or to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Other settings.
+    Settings,
+    /// Another start: what is in the way may pass by itself, such as a full disk or a database that
+    /// is away.
+    AnotherStart,
+    /// Somebody who looks at the data. However often it is started, it is refused until then.
+    Operator,
+}
+
+impl StartError {
+    /// What helps.
+    #[must_use]
+    pub fn remedy(&self) -> Remedy {
+        match self {
+            Self::Config(_) => Remedy::Settings,
+            Self::Engine(error) => of_journal(error),
+            Self::Ledger(error) => of_ledger(error),
+            Self::Restored(_) | Self::NewerTables(_) => Remedy::Operator,
+            Self::Listen(..)
+            | Self::Data(_)
+            | Self::Cluster(_)
+            | Self::Unavailable(_)
+            | Self::Gateway(_) => Remedy::AnotherStart,
+        }
+    }
+}
+
+fn of_journal(error: &OpenError) -> Remedy {
+    match error {
+        // Whoever has it locked may end by itself, as `onrush archive` does.
+        OpenError::Io { .. }
+        | OpenError::Locked { .. }
+        | OpenError::Sqlite { .. }
+        | OpenError::NoRuntime => Remedy::AnotherStart,
+        OpenError::Missing { .. }
+        | OpenError::Foreign { .. }
+        | OpenError::Newer { .. }
+        | OpenError::Damaged(_)
+        | OpenError::Restored { .. } => Remedy::Operator,
+    }
+}
+
+fn of_ledger(error: &LedgerOpenError) -> Remedy {
+    match error {
+        LedgerOpenError::Io { .. }
+        | LedgerOpenError::Locked { .. }
+        | LedgerOpenError::Sqlite { .. } => Remedy::AnotherStart,
+        LedgerOpenError::Missing { .. }
+        | LedgerOpenError::Foreign { .. }
+        | LedgerOpenError::Newer { .. }
+        | LedgerOpenError::Older { .. }
+        | LedgerOpenError::Damaged { .. } => Remedy::Operator,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    #[test]
+    fn a_full_disk_is_tried_again_and_data_of_another_time_is_not() {
+        let path = PathBuf::from("data/engine.db");
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let journal = |error| StartError::Engine(error);
+        let ledger = |error| StartError::Ledger(error);
+        let (why, what) = ("disk I/O error".to_owned(), "a picture".to_owned());
+        for (error, remedy) in [
+            (journal(OpenError::Io { path: path.clone(), source: full() }), Remedy::AnotherStart),
+            (
+                journal(OpenError::Sqlite { path: path.clone(), why: why.clone() }),
+                Remedy::AnotherStart,
+            ),
+            (journal(OpenError::Locked { path: path.clone() }), Remedy::AnotherStart),
+            (journal(OpenError::Restored { path: path.clone(), why }), Remedy::Operator),
+            (
+                journal(OpenError::Newer { path: path.clone(), format: 9, known: 1 }),
+                Remedy::Operator,
+            ),
+            (journal(OpenError::Foreign { path: path.clone(), what }), Remedy::Operator),
+            (
+                ledger(LedgerOpenError::Io { path: path.clone(), source: full() }),
+                Remedy::AnotherStart,
+            ),
+            (ledger(LedgerOpenError::Damaged { path, found: vec![] }), Remedy::Operator),
+            (StartError::Data(full()), Remedy::AnotherStart),
+            (StartError::Cluster("PostgreSQL cannot be used".into()), Remedy::AnotherStart),
+            (StartError::NewerTables("made by a newer onrush".into()), Remedy::Operator),
+            (StartError::Restored("an older copy".into()), Remedy::Operator),
+        ] {
+            assert_eq!(error.remedy(), remedy, "{error:?}");
+        }
+    }
 }

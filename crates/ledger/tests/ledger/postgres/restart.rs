@@ -11,6 +11,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 use tokio_postgres::NoTls;
 
@@ -100,6 +101,49 @@ async fn server_that_says_nothing_is_given_up_in_time() {
     let opening = timeout(Duration::from_secs(10), PgLedger::open(&url, options));
     let error = opening.await.expect("in time").err().expect("refused");
     assert!(matches!(error, PgOpenError::Unreachable(_)), "{error}");
+}
+
+/// A server that answers each connection with this error, and how often it did.
+async fn answering(code: &str) -> (u16, Arc<AtomicU64>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let fields = format!("SFATAL\0VFATAL\0C{code}\0Mnot now\0\0");
+    let length = u32::try_from(fields.len() + 4).expect("it is short");
+    let answer = [b"E", &length.to_be_bytes()[..], fields.as_bytes()].concat();
+    let asked = Arc::<AtomicU64>::default();
+    let count = asked.clone();
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::SeqCst);
+            let mut startup = [0; 1_024];
+            // Whatever it is asked for; that somebody is gone already is seen by what they say.
+            drop(connection.read(&mut startup).await);
+            drop(connection.write_all(&answer).await);
+        }
+    });
+    (port, asked)
+}
+
+#[tokio::test]
+async fn server_that_starts_is_asked_five_times_and_one_that_knows_no_such_user_once() {
+    // Starting, stopping, no connection left; then a wrong password, and no such database.
+    let cases = ["57P03", "57P01", "53300", "28P01", "3D000"];
+    let opening = cases.map(async |code| {
+        let (port, asked) = answering(code).await;
+        let url = format!("postgres://onrush@127.0.0.1:{port}/onrush");
+        let error = PgLedger::open(&url, PgOptions::default()).await.err().expect("refused");
+        assert!(error.to_string().contains(code), "{error}");
+        (code, matches!(error, PgOpenError::Unreachable(_)), asked.load(Ordering::SeqCst))
+    });
+    let told = futures_util::future::join_all(opening).await;
+    let expected = [
+        ("57P03", true, 5),
+        ("57P01", true, 5),
+        ("53300", true, 5),
+        ("28P01", false, 1),
+        ("3D000", false, 1),
+    ];
+    assert_eq!(told, expected);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
