@@ -16,6 +16,8 @@ type NextPage<'a> = Pin<Box<dyn Future<Output = Result<Option<FeedPage>, String>
 /// An engine with these events, which is asked and never changed.
 pub(crate) struct EngineStub<F> {
     pub(crate) events: Vec<EventId>,
+    /// Whether it can be reached; `None` is no answer at all.
+    pub(crate) reach: Option<Result<(), Failure>>,
     /// What is told of an event when this is asked.
     pub(crate) told: F,
 }
@@ -34,6 +36,13 @@ impl<F: Fn(&EventId, &Query) -> Told + Send + Sync + 'static> Engine for EngineS
 
     fn events(&self) -> Pending<Vec<EventId>> {
         answered(Ok(self.events.clone()))
+    }
+
+    fn reach(&self) -> Pending<()> {
+        match self.reach.clone() {
+            Some(told) => answered(told),
+            None => Box::pin(pending()),
+        }
     }
 
     fn subscribe(&self, _: Seq) -> Box<dyn Feed> {

@@ -36,6 +36,8 @@ pub(crate) fn until<T>(what: impl std::fmt::Display, mut look: impl FnMut() -> O
 pub(crate) struct Process {
     child: Child,
     pub(crate) address: SocketAddr,
+    /// The operator's listener, if it has one.
+    pub(crate) operator: Option<SocketAddr>,
 }
 
 impl Process {
@@ -46,8 +48,9 @@ impl Process {
         BufReader::new(out).read_line(&mut line).expect("its output can be read");
         let ready: Value = serde_json::from_str(&line)
             .unwrap_or_else(|error| panic!("it does not say where it listens: {error}: {line:?}"));
-        let address = ready["listen"].as_str().and_then(|text| text.parse().ok());
-        Self { child, address: address.expect("an address") }
+        let address = |name: &str| ready[name].as_str().and_then(|text| text.parse().ok());
+        let operator = address("operator_listen");
+        Self { child, address: address("listen").expect("an address"), operator }
     }
 
     /// Ends it as a power cut would.

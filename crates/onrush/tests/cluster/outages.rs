@@ -1,13 +1,14 @@
 //! RabbitMQ and Kafka away for a minute in the middle of a sale with a waiting room: nothing but
-//! their own messages is late.
+//! their own messages is late. Redis away: nodes stay where a balancer finds them, and say so.
 
+use crate::cli_support::run;
 use crate::deployment::{Deployment, RedisKind, until};
-use crate::load::sell_out_in_room;
+use crate::load::{create, sell_out_in_room};
 use onrush_testkit::{Kafka, RabbitMq, need};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Headers, Message};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
@@ -75,6 +76,49 @@ fn a_minute_without_rabbitmq_and_kafka_delays_their_messages_and_nothing_else() 
         (reader.taken.len() >= expected.len()).then_some(())
     });
     assert!(reader.taken.is_superset(&expected), "{:?}", expected.difference(&reader.taken));
+    deployment.audit();
+}
+
+#[test]
+fn node_without_redis_stays_ready_says_so_and_asks_buyers_to_come_back() {
+    let start = || {
+        let mut deployment = Deployment::start(1)?;
+        let node = deployment.start_node(|node| {
+            node.args(["--operator-listen", "127.0.0.1:0"]);
+        });
+        deployment.nodes.push(node);
+        Ok(deployment)
+    };
+    let Some(mut deployment) = need(start()) else { return };
+    let event = json!({"event": "e", "title": "Show", "currency": "EUR", "room": null});
+    create(&deployment, &event, &[("ga", 9, 0)]);
+    let buyer = deployment.nodes[1].visitor();
+    let operator = deployment.nodes[1].operator.expect("it listens").to_string();
+    let health = || {
+        let output = run(&["health", "--address", &operator]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}{output:?}");
+        said
+    };
+    let hold = |deployment: &Deployment| {
+        let wish = r#"{"pools":{"ga":1}}"#;
+        deployment.nodes[1].ask("POST", "/api/v1/events/e/bookings", &buyer, "h", wish)
+    };
+    assert_eq!(health(), "ready\n");
+
+    deployment.redis.one().kill();
+    let said = until("a word of Redis", || Some(health()).filter(|said| said != "ready\n"));
+    assert!(said.starts_with("ready\nengine: "), "{said}");
+    until("that it cannot be reached", || {
+        health().contains("Redis cannot be reached").then_some(())
+    });
+    let (status, answer) = hold(&deployment);
+    assert_eq!((status, &answer["code"]), (503, &json!("ENGINE_UNREACHABLE")), "{answer}");
+    assert_eq!(answer["retryable"], true, "{answer}");
+
+    deployment.redis.one().restart().expect("it starts again");
+    until("that it is reached", || (health() == "ready\n").then_some(()));
+    until("a hold", || (hold(&deployment).0 == 201).then_some(()));
     deployment.audit();
 }
 

@@ -49,9 +49,12 @@ async fn requests_under_way_end_and_streams_hear_goodbye() {
 
     let Shop { server, dir: _dir, .. } = shop;
     let address = server.public_addr();
+    let operator = server.operator_addr().expect("it listens");
     let stopping = tokio::spawn(server.shutdown());
     while events.next().await.is_some_and(|message| message["type"] != "bye") {}
     assert_eq!(events.next().await, None);
+    let ready = Request::new(operator, "GET", "/readyz").send().await;
+    assert_eq!(ready.problem(), (503, "STOPPED".into()));
     tokio::io::AsyncWriteExt::write_all(&mut slow, rest.as_bytes()).await.unwrap();
     let (status, _) = read_head(&mut slow).await;
     assert_eq!(status, 201);

@@ -6,6 +6,17 @@ use crate::http::state::{Groups, HttpState};
 use axum::extract::State;
 use onrush_base::metrics::PublisherFigures;
 use onrush_saga::Sagas;
+use onrush_store::{Engine, Failure};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// What a node says to which requests should be sent.
+const READY: &str = "ready\n";
+/// How long the engine may take: those who ask give up after three seconds or five.
+const PATIENCE: Duration = Duration::from_secs(1);
+const UNREACHABLE: &str =
+    "engine: Redis cannot be reached; what needs it answers ENGINE_UNREACHABLE until it can\n";
+const SILENT: &str = "engine: it has not answered for a second\n";
 
 /// 200 as long as anything answers.
 pub async fn healthz() -> &'static str {
@@ -16,14 +27,14 @@ pub async fn healthz() -> &'static str {
 ///
 /// # Errors
 /// `STOPPED` while starting or stopping, while the listener has no certificate to show, or if the
-/// engine does not answer.
+/// engine has stopped.
 pub async fn readyz(State(operator): State<Operator>) -> Result<String, Problem> {
     match operator.state.get() {
         Some(state) => {
-            let publishers = state.nodes.publishers().await;
+            let (ready, publishers) = tokio::join!(ready(state), state.nodes.publishers());
+            let away = ready?.unwrap_or_default();
             let elsewhere = publishers.iter().filter_map(trouble);
-            Ok(format!("{}{}", ready(state).await?, details(&state.sagas))
-                + &elsewhere.collect::<String>())
+            Ok(format!("{READY}{away}{}", details(&state.sagas)) + &elsewhere.collect::<String>())
         }
         None => Err(not_ready()),
     }
@@ -48,7 +59,7 @@ fn details(sagas: &Sagas) -> String {
 /// # Errors
 /// As [`readyz`].
 pub async fn public_readyz(State(state): State<HttpState>) -> Result<&'static str, Problem> {
-    ready(&state).await
+    ready(&state).await.map(|_away| READY)
 }
 
 /// A line about somebody who cannot carry the feed on. That makes nobody unready either: deadlines
@@ -62,7 +73,37 @@ fn trouble(figures: &PublisherFigures) -> Option<String> {
     Some(format!("{name}: not connected{behind}; failed {failed} times, and the log says why\n"))
 }
 
-async fn ready(groups: &Groups) -> Result<&'static str, Problem> {
+/// What is asked of the engine first, which tells whether it can be reached.
+pub(super) enum Reach {
+    /// It answers.
+    Answers,
+    /// It does not, and why in a line. A node was started because it did, and it will again.
+    Away(&'static str),
+    /// It never will again in this process.
+    Stopped,
+}
+
+/// Looks whether the engine answers. Of a cluster of Redis any part will do.
+pub(super) async fn reach(engine: &dyn Engine) -> Reach {
+    match timeout(PATIENCE, engine.reach()).await {
+        Ok(Ok(_)) => Reach::Answers,
+        Ok(Err(failure)) => match failure {
+            Failure::Unreachable => Reach::Away(UNREACHABLE),
+            Failure::Stopped => Reach::Stopped,
+            // Whoever says so is there.
+            Failure::Refused(_)
+            | Failure::Busy { .. }
+            | Failure::DiskLow
+            | Failure::Rebuilding { .. } => Reach::Answers,
+        },
+        Err(_) => Reach::Away(SILENT),
+    }
+}
+
+/// Whether requests should be sent here; with a line, if the engine cannot be reached. That makes
+/// nobody unready: all nodes have the same Redis, and where no node is left, nobody tells clients to
+/// come back (docs/decisions/0030-readiness-without-the-gateway.md).
+async fn ready(groups: &Groups) -> Result<Option<&'static str>, Problem> {
     if !groups.is_ready() {
         return Err(not_ready());
     }
@@ -70,10 +111,39 @@ async fn ready(groups: &Groups) -> Result<&'static str, Problem> {
         let why = "there is no certificate yet, so nobody is greeted; the log says why";
         return Err(Problem::new(Code::Stopped, why));
     }
-    groups.sale.engine.reach().await?;
-    Ok("ready\n")
+    match reach(&*groups.sale.engine).await {
+        Reach::Answers => Ok(None),
+        Reach::Away(line) => Ok(Some(line)),
+        Reach::Stopped => Err(Failure::Stopped.into()),
+    }
 }
 
 fn not_ready() -> Problem {
     Problem::new(Code::Stopped, "the server is starting or stopping")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine_stub::EngineStub;
+
+    #[tokio::test(start_paused = true)]
+    async fn engine_that_is_away_comes_back_and_one_that_has_stopped_does_not() {
+        for (told, expected) in [
+            (Some(Ok(())), None),
+            (Some(Err(Failure::Busy { retry_after_ms: 9 })), None),
+            (Some(Err(Failure::Unreachable)), Some(UNREACHABLE)),
+            (None, Some(SILENT)),
+            (Some(Err(Failure::Stopped)), Some("stopped")),
+        ] {
+            let what = format!("{told:?}");
+            let engine = EngineStub { events: vec![], reach: told, told: |_: &_, _: &_| None };
+            let found = match reach(&engine).await {
+                Reach::Answers => None,
+                Reach::Away(line) => Some(line),
+                Reach::Stopped => Some("stopped"),
+            };
+            assert_eq!(found, expected, "{what}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! What `/metrics` shows: counters, and gauges read from engine and ledger when somebody looks.
 //! docs/operating.md lists every name.
 
+use super::health::{Reach, reach};
 use super::sheet::{Labels, Row, Sheet, alone};
 use crate::http::state::Groups;
 use futures_util::{StreamExt, stream};
@@ -277,10 +278,13 @@ fn spans(sheet: &mut Sheet, groups: &Groups) {
     sheet.counter("spans", help, if is_on { counts.into() } else { vec![] });
 }
 
-/// How each sale stands.
-/// What every event shows, as far as the engine says it in time.
+/// Whether the engine answers, and what every event shows, as far as it says that in time.
 async fn events(sheet: &mut Sheet, groups: &Groups) {
-    let views = views_in_time(&*groups.sale.engine).await;
+    let engine = &*groups.sale.engine;
+    let (reached, views) = tokio::join!(reach(engine), views_in_time(engine));
+    let answers = u64::from(matches!(reached, Reach::Answers));
+    let help = "Whether the engine answers; on Redis, whether this node reaches it";
+    sheet.gauge("engine_reachable", help, alone(answers));
     let (mut waiting, mut active, mut units) = (vec![], vec![], vec![]);
     for (event, view) in views {
         let of = || one("event", event.to_string());
@@ -348,7 +352,7 @@ mod tests {
             other => Some(Ok(View::Event(Box::new(samples::tests::view(other.as_str()))))),
         };
         let events = (0..EVENTS).map(name).collect();
-        let views = views_in_time(&EngineStub { events, told }).await;
+        let views = views_in_time(&EngineStub { events, reach: Some(Ok(())), told }).await;
         assert_eq!(begun.elapsed(), PATIENCE);
         let told: BTreeSet<EventId> = views.into_iter().map(|(event, _)| event).collect();
         let wanted = (0..EVENTS).filter(|number| ![3, 5].contains(number)).map(name);
