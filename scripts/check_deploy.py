@@ -172,6 +172,14 @@ def rendered(helm, values):
         return output_of(helm, "template", "onrush", str(CHART), "--kube-version", VERSION, "-f", file.name)
 
 
+def complaints_about_chart_versions():
+    version = tomllib.loads((TOP / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    for key in ("version", "appVersion"):
+        if chart[key] != version:
+            yield f"chart: Chart.yaml: {key} is {chart[key]}, and Cargo.toml's version {version}"
+
+
 def complaints_about_chart(known):
     if (CHART / "files/alerts.yaml").read_text() != (TOP / "deploy/prometheus/alerts.yaml").read_text():
         yield "chart: files/alerts.yaml is not deploy/prometheus/alerts.yaml; copy it there"
@@ -263,6 +271,7 @@ def main():
         *complaints_about_dockerfile((TOP / "deploy/Dockerfile").read_text()),
         *complaints_about_dockerfile_variables((TOP / "deploy/Dockerfile").read_text(), known),
         *complaints_about_unit((TOP / "deploy/systemd/onrush.service").read_text(), known),
+        *complaints_about_chart_versions(),
         *complaints_about_chart(known),
         *complaints_about_alerts(),
         *complaints_about_rust(),

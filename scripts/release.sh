@@ -86,7 +86,7 @@ fi
 # Whatever fails between here and the tag leaves main as it was.
 before=$(git rev-parse HEAD)
 tagged=
-versioned=(Cargo.toml Cargo.lock web/openapi.json CHANGELOG.md)
+versioned=(Cargo.toml Cargo.lock web/openapi.json deploy/helm/onrush/Chart.yaml CHANGELOG.md)
 work=
 clean_up() {
   local code=$?
@@ -116,6 +116,8 @@ edit() {
 edit Cargo.toml "/^\[workspace.package\]/,/^\[/s/^version = \".*\"\$/version = \"$version\"/"
 # The pages' copy of the OpenAPI document: a test holds it against the server's own.
 edit web/openapi.json "/^  \"info\": {/,/^  }/s/^\(    \"version\": \)\"[^\"]*\"/\1\"$version\"/"
+# The chart runs the image of its appVersion.
+edit deploy/helm/onrush/Chart.yaml "s/^version: .*/version: $version/; s/^appVersion: .*/appVersion: \"$version\"/"
 edit CHANGELOG.md "s/^## $version (not released)\$/## $version ($(date -u +%F))/"
 # Takes the members' new version into the lock file, and nothing else.
 run cargo update --workspace --quiet
@@ -123,6 +125,8 @@ if [ -z "$dry" ]; then
   said=$(cargo metadata --locked --no-deps --format-version 1 | grep -o '"name":"onrush","version":"[^"]*"')
   [ "$said" = "\"name\":\"onrush\",\"version\":\"$version\"" ] || stop "cargo does not say $version"
   grep -q "^    \"version\": \"$version\"" web/openapi.json || stop "web/openapi.json does not say $version"
+  [ "$(grep -c -e "^version: $version\$" -e "^appVersion: \"$version\"\$" deploy/helm/onrush/Chart.yaml)" = 2 ] ||
+    stop "deploy/helm/onrush/Chart.yaml does not say $version"
   grep -q "^## $version ([0-9-]*)\$" CHANGELOG.md || stop "CHANGELOG.md has no date for $version"
 fi
 
