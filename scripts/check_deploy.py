@@ -172,6 +172,22 @@ def rendered(helm, values):
         return output_of(helm, "template", "onrush", str(CHART), "--kube-version", VERSION, "-f", file.name)
 
 
+def complaints_about_pod(pod):
+    """What Kubernetes' schemas cannot know of a StatefulSet's pods."""
+    # A claim's volume has no entry here.
+    kept_from_writing = {volume["name"] for volume in pod["volumes"] if "emptyDir" not in volume}
+    for container in pod["containers"]:
+        variables = {variable["name"]: variable.get("value", "") for variable in container["env"]}
+        places = [
+            mount["mountPath"]
+            for mount in container["volumeMounts"]
+            if not mount.get("readOnly") and mount["name"] not in kept_from_writing
+        ]
+        temporary = pathlib.PurePath(variables.get("TMPDIR", "/tmp"))
+        if container["securityContext"].get("readOnlyRootFilesystem") and not any(map(temporary.is_relative_to, places)):
+            yield f"SQLite cannot make temporary files: the root is read-only, and {temporary} on no volume"
+
+
 def complaints_about_chart_versions():
     version = tomllib.loads((TOP / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
@@ -214,6 +230,8 @@ def complaints_about_chart(known):
         if {thing["kind"] for thing in objects} != kinds:
             yield f"chart: it makes {sorted(thing['kind'] for thing in objects)}"
         for thing in objects:
+            if thing["kind"] == "StatefulSet":
+                yield from (f"chart: {why}" for why in complaints_about_pod(thing["spec"]["template"]["spec"]))
             # Those of Prometheus' operator are not Kubernetes' own.
             if kubernetes_validate and "monitoring.coreos.com" not in thing["apiVersion"]:
                 try:

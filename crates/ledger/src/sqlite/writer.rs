@@ -5,7 +5,7 @@ use super::health::{Alive, Health};
 use super::mailbox::{Job, Mailbox, Served};
 use super::statements::Statements;
 use onrush_sqlite::Checkpointer;
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, ffi};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,6 +32,14 @@ enum End {
     Closed,
     /// It is in a state that it may not get out of.
     Lost,
+}
+
+/// Why a transaction came to nothing.
+enum Failure {
+    /// One of its jobs could not be done.
+    OfJob(rusqlite::Error),
+    /// It did not begin, or could not be committed.
+    OfDatabase(rusqlite::Error),
 }
 
 impl Writer {
@@ -95,26 +103,27 @@ impl Writer {
         let before = db.connection().total_changes();
         let mut lost = false;
         let done = self.transact(db, batch);
-        if let Err(error) = &done {
-            self.health.heard(error);
+        if let Err(failure) = &done {
+            self.health.heard(failure.error());
         }
         match done {
             Ok(()) => answer(batch, None),
             // What one asker wants is impossible: it shall not spoil the others' chances.
-            Err(error) if batch.len() > 1 && concerns_one(&error) => {
+            Err(failure) if batch.len() > 1 && failure.concerns_one() => {
                 for job in batch.drain(..) {
                     let mut alone = vec![job];
                     let outcome = self.transact(db, &mut alone);
-                    if let Err(error) = &outcome {
+                    let error = outcome.as_ref().err().map(Failure::error);
+                    if let Some(error) = error {
                         self.health.heard(error);
+                        lost |= is_lost(db, error);
                     }
-                    lost |= outcome.as_ref().is_err_and(|error| is_lost(db, error));
-                    answer(&mut alone, outcome.err().as_ref());
+                    answer(&mut alone, error);
                 }
             }
-            Err(error) => {
-                lost = is_lost(db, &error);
-                answer(batch, Some(&error));
+            Err(failure) => {
+                lost = is_lost(db, failure.error());
+                answer(batch, Some(failure.error()));
             }
         }
         let rows = db.connection().total_changes().saturating_sub(before);
@@ -125,15 +134,15 @@ impl Writer {
     }
 
     /// Does all of the jobs in one transaction, or none of them.
-    fn transact(&self, db: &Statements<'_>, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    fn transact(&self, db: &Statements<'_>, batch: &mut [Box<dyn Job>]) -> Result<(), Failure> {
         let attempt = || {
             #[cfg(feature = "testing")]
-            self.faults.before(db.connection())?;
-            db.execute("BEGIN IMMEDIATE", [])?;
+            self.faults.before(db.connection()).map_err(Failure::OfDatabase)?;
+            db.execute("BEGIN IMMEDIATE", []).map_err(Failure::OfDatabase)?;
             for job in batch {
-                job.run(db)?;
+                job.run(db).map_err(Failure::OfJob)?;
             }
-            db.execute("COMMIT", []).map(drop)
+            db.execute("COMMIT", []).map(drop).map_err(Failure::OfDatabase)
         };
         attempt().inspect_err(|_| {
             if !db.connection().is_autocommit()
@@ -165,12 +174,25 @@ fn answer(batch: &mut Vec<Box<dyn Job>>, error: Option<&rusqlite::Error>) {
     }
 }
 
-/// Whether the fault lies with one job and not with the database: a row against the rules of the
-/// tables, or one that cannot be read.
-fn concerns_one(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code().is_none_or(|code| {
-        matches!(code, ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch)
-    })
+impl Failure {
+    fn error(&self) -> &rusqlite::Error {
+        match self {
+            Self::OfJob(error) | Self::OfDatabase(error) => error,
+        }
+    }
+
+    /// Whether the fault may lie with one job and not with the database: a row against the rules of
+    /// the tables, one that cannot be read, or a statement that changes so much that SQLite wants a
+    /// temporary file for it and gets none.
+    fn concerns_one(&self) -> bool {
+        let Some(error) = self.error().sqlite_error() else { return true };
+        match error.code {
+            ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch => true,
+            // The database is open already: what cannot be opened within a job is the job's own.
+            ErrorCode::CannotOpen => matches!(self, Self::OfJob(_)),
+            _ => error.extended_code == ffi::SQLITE_IOERR_GETTEMPPATH,
+        }
+    }
 }
 
 /// Whether the connection should be opened anew after this.
@@ -186,4 +208,47 @@ fn is_lost(db: &Statements<'_>, error: &rusqlite::Error) -> bool {
                     | ErrorCode::ReadOnly
             )
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mailbox::{Fault, Lane, job};
+    use super::super::still::Still;
+    use super::*;
+    use crate::LedgerError;
+    use onrush_testkit::interleavings::exhaust;
+
+    /// One thread: that its locks are shuttle's changes nothing.
+    #[test]
+    fn job_without_a_temporary_file_does_not_spoil_the_others_of_its_batch() {
+        exhaust(|| {
+            for code in [ffi::SQLITE_CANTOPEN, ffi::SQLITE_IOERR_GETTEMPPATH] {
+                let dir = tempfile::tempdir().expect("a directory");
+                let Still { ledger: _ledger, mut writer, connection } =
+                    Still::open(dir.path()).expect("it opens");
+                connection.execute_batch("CREATE TABLE noted (n INTEGER)").expect("a table");
+                let note = |n| job(move |db| Ok(db.execute("INSERT INTO noted VALUES (?1)", [n])?));
+                let (first, first_answer) = note(1);
+                let (large, large_answer) = job(move |db| -> Result<(), Fault> {
+                    db.execute("INSERT INTO noted VALUES (2)", [])?;
+                    Err(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None).into())
+                });
+                let (last, last_answer) = note(3);
+                for job in [first, large, last] {
+                    assert!(writer.mailbox.put(job, Lane::Bounded).is_ok(), "it is let in");
+                }
+                writer.step(&mut Some(connection));
+                assert_eq!(first_answer.blocking_recv(), Ok(Ok(1)), "{code}");
+                assert!(matches!(
+                    large_answer.blocking_recv(),
+                    Ok(Err(LedgerError::Unavailable(_)))
+                ));
+                assert_eq!(last_answer.blocking_recv(), Ok(Ok(1)), "{code}");
+                let file = database::open_reader(&writer.path).expect("a ledger");
+                let mut noted = file.prepare("SELECT n FROM noted").expect("a statement");
+                let noted = noted.query_map([], |row| row.get::<_, u32>(0)).expect("rows");
+                assert_eq!(noted.collect::<rusqlite::Result<Vec<_>>>(), Ok(vec![1, 3]), "{code}");
+            }
+        });
+    }
 }
