@@ -161,6 +161,7 @@ REFUSED = [
     ("replica: 2", "replica"),
     ("env: {LISTEN: a}", "LISTEN"),
     ("ingress: {enabled: true}", "ingress.host"),
+    ("preStopSeconds: 25", "terminationGracePeriodSeconds"),
 ]
 VERSION = "1.31.0"
 
@@ -186,6 +187,14 @@ def complaints_about_pod(pod):
         temporary = pathlib.PurePath(variables.get("TMPDIR", "/tmp"))
         if container["securityContext"].get("readOnlyRootFilesystem") and not any(map(temporary.is_relative_to, places)):
             yield f"SQLite cannot make temporary files: the root is read-only, and {temporary} on no volume"
+        # A node closes its listener at once when it is told to stop, and endpoints are taken away seconds later.
+        before_stop = container.get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command", [])
+        seconds = int(before_stop[1]) if before_stop[:1] == ["sleep"] else 0
+        if seconds < 5:
+            yield f"a node that is told to stop refuses who still comes: let preStop sleep for 5 seconds, and not for {seconds}"
+        # Ten for requests under way, and some for the rest.
+        if pod["terminationGracePeriodSeconds"] < seconds + 15:
+            yield f"terminationGracePeriodSeconds leaves a node no 15 seconds after {seconds} of preStop"
 
 
 def complaints_about_chart_versions():

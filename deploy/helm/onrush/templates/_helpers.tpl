@@ -14,11 +14,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
-{{/* A journal in a file is one node's alone. */}}
+{{/* What the schema cannot say. A journal in a file is one node's alone. */}}
 {{- define "onrush.check" -}}
 {{- $shared := or (regexMatch "(?m)^\\s*engine\\s*=\\s*\"redis\"" .Values.config) (eq (get .Values.env "ONRUSH_ENGINE" | default "") "redis") }}
 {{- if and (gt (int .Values.replicas) 1) (not $shared) }}
 {{- fail "replicas: several nodes need engine = \"redis\" and ledger = \"postgres\" in config, or ONRUSH_ENGINE and ONRUSH_LEDGER in env" }}
+{{- end }}
+{{- if lt (int .Values.terminationGracePeriodSeconds) (add (int .Values.preStopSeconds) 15) }}
+{{- fail "terminationGracePeriodSeconds: a node needs 15 seconds beyond preStopSeconds to end what is under way" }}
 {{- end }}
 {{- range $name, $_ := .Values.env }}
 {{- if regexMatch "(SECRET|PASSWORD|ADMIN_KEY|SCANNER_KEY)" $name }}
