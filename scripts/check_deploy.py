@@ -147,6 +147,10 @@ replicas: 3
 config: |
   engine = "redis"
   ledger = "postgres"
+  trusted_proxies = [
+    # The ingress.
+    "10.0.0.0/8",
+  ]
 env: {ONRUSH_GATEWAY: stripe}
 secrets: [{variable: ONRUSH_POSTGRES__PASSWORD, secret: onrush, key: password}]
 files: [{secret: onrush-ca, folder: ca}]
@@ -160,8 +164,21 @@ REFUSED = [
     ("env: {ONRUSH_ADMIN_KEY: a}", "is a secret"),
     ("replica: 2", "replica"),
     ("env: {LISTEN: a}", "LISTEN"),
-    ("ingress: {enabled: true}", "ingress.host"),
+    ("ingress: {enabled: true}\nenv: {ONRUSH_TRUSTED_PROXIES: 10.0.0.0/8}", "ingress.host"),
+    ("ingress: {enabled: true, host: a.example}", "trusted_proxies"),
+    ("ingress: {enabled: true, host: a.example}\nconfig: 'trusted_proxies = []'", "trusted_proxies"),
+    ("ingress: {enabled: true, host: a.example}\nconfig: '# trusted_proxies = [\"10.0.0.0/8\"]'", "trusted_proxies"),
     ("preStopSeconds: 25", "terminationGracePeriodSeconds"),
+]
+# What ONRUSH_PUBLIC_URL becomes.
+BEHIND = "env: {ONRUSH_TRUSTED_PROXIES: 10.0.0.0/8}\ningress: {enabled: true, host: a.example"
+PUBLIC_URLS = [
+    ("{}", None),
+    (f"{BEHIND}}}", "http://a.example"),
+    (f"{BEHIND}, tlsSecret: a}}", "https://a.example"),
+    (f"{BEHIND}}}\nconfig: 'public_url = \"https://b.example\"'", None),
+    (f"{BEHIND}}}\nsecrets: [{{variable: ONRUSH_PUBLIC_URL, secret: a, key: b}}]", None),
+    (BEHIND.replace("{ONRUSH", "{ONRUSH_PUBLIC_URL: 'https://b.example', ONRUSH", 1) + "}", "https://b.example"),
 ]
 VERSION = "1.31.0"
 
@@ -221,6 +238,11 @@ def complaints_about_chart(known):
         code, said = rendered(helm, values)
         if not code or why not in said:
             yield f"chart: {values} should be refused because of {why}: {said}"
+    for values, url in PUBLIC_URLS:
+        code, said = rendered(helm, values)
+        named = re.findall(r"- name: ONRUSH_PUBLIC_URL\n *value: (.*)", said)
+        if code or named != ([f'"{url}"'] if url else []):
+            yield f"chart: {values} should set ONRUSH_PUBLIC_URL to {url}: {said if code else named}"
     try:
         import kubernetes_validate
     except ImportError:

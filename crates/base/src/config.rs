@@ -300,19 +300,7 @@ impl Config {
         let is_one_of_many = self.engine == EngineName::Redis;
         found.extend(self.tls.iter().flat_map(|tls| tls.complaints(is_one_of_many)));
         let mut wrong = |why: &str| found.push(why.to_owned());
-        if let Some(url) = &self.public_url {
-            let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-            let whole =
-                host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#']));
-            if !whole || web_address(url).is_err() {
-                wrong("public_url: use the form https://tickets.example, with no path");
-            }
-        }
-        if self.tls.is_some()
-            && self.public_url.as_ref().is_some_and(|url| url.starts_with("http://"))
-        {
-            wrong("public_url: with [tls] browsers come by https; use an https address");
-        }
+        self.pages_complaints(&mut wrong);
         if self.visitors_per_min == 0 {
             wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
         }

@@ -141,12 +141,13 @@ impl Callers {
 
     /// The address behind the proxies that are trusted.
     pub fn address_of(&self, connection: &Connection, headers: &HeaderMap) -> IpAddr {
-        if self.config.trusted_proxies.is_empty() {
+        let lines: SmallVec<[_; 4]> = headers.get_all("x-forwarded-for").iter().collect();
+        if lines.is_empty() {
             return connection.peer;
         }
-        let lines: SmallVec<[_; 4]> = headers.get_all("x-forwarded-for").iter().collect();
-        let lines = lines.into_iter().map(HeaderValue::as_bytes);
-        client_address(connection.peer, lines, &self.config.trusted_proxies)
+        let trusted = &self.config.trusted_proxies;
+        self.untrusted_forwarding.look(connection.peer, trusted);
+        client_address(connection.peer, lines.into_iter().map(HeaderValue::as_bytes), trusted)
     }
 
     /// The address that a request came from.

@@ -12,6 +12,7 @@ use crate::live::seats::Boards;
 use crate::live::{Hub, StreamLimits};
 use crate::plans::PlanDir;
 use axum::extract::FromRef;
+use onrush_base::auth::address::UntrustedForwarding;
 use onrush_base::auth::carry::CarryCodes;
 use onrush_base::auth::codes::ChannelCodes;
 use onrush_base::auth::guest::GuestTokens;
@@ -110,6 +111,8 @@ pub struct Callers {
     pub metrics: Arc<Metrics>,
     /// Whom to trust: proxies, and the origins of pages.
     pub config: Arc<Config>,
+    /// Says that a proxy may be missing there.
+    pub untrusted_forwarding: UntrustedForwarding,
 }
 
 /// What signs statements that others verify by themselves.
@@ -294,6 +297,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         clock: clock.clone(),
         metrics: metrics.clone(),
         config: config.clone(),
+        untrusted_forwarding: UntrustedForwarding::default(),
     };
     let run_id = u64::from_le_bytes(onrush_base::auth::random()) >> 1;
     let once = Once { ledger: ledger.clone(), clock: clock.clone(), run_id, space };

@@ -2,6 +2,7 @@
 
 use crate::config::Network;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whose allowance an address uses: an IPv4 address, or an IPv6 network of 64 bits, since one
 /// subscriber has all of that.
@@ -41,6 +42,30 @@ pub fn client_address<'a>(
     client
 }
 
+/// Says once that somebody who is not trusted sends `X-Forwarded-For`. Behind a proxy that was not
+/// named all visitors are one address, and its limits are those of the whole sale.
+#[derive(Debug, Default)]
+pub struct UntrustedForwarding {
+    was_said: AtomicBool,
+}
+
+impl UntrustedForwarding {
+    /// Looks at a request that has the header.
+    pub fn look(&self, peer: IpAddr, trusted: &[Network]) {
+        if self.was_said.load(Ordering::Relaxed)
+            || trusted.iter().any(|network| network.contains(peer))
+            || self.was_said.swap(true, Ordering::Relaxed)
+        {
+            return;
+        }
+        tracing::warn!(
+            %peer,
+            "X-Forwarded-For is not believed of this peer: if it is a proxy of yours, name its network in \
+             trusted_proxies, or all visitors share the limits of one address; this is said once"
+        );
+    }
+}
+
 /// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`.
 fn parse_hop(hop: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(hop.trim_ascii()).ok()?;
@@ -52,6 +77,7 @@ fn parse_hop(hop: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onrush_testkit::log::Log;
 
     fn ip(text: &str) -> IpAddr {
         text.parse().unwrap()
@@ -64,6 +90,21 @@ mod tests {
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
         assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.1"));
         assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+    }
+
+    #[test]
+    fn forwarding_by_somebody_who_is_not_trusted_is_said_once() {
+        let (log, _guard) = Log::begin(tracing::Level::WARN);
+        let trusted: Vec<Network> = vec!["10.0.0.0/8".parse().unwrap()];
+        let forwarding = UntrustedForwarding::default();
+        forwarding.look(ip("10.2.2.2"), &trusted);
+        assert_eq!(log.text(), "");
+        for peer in ["192.0.2.1", "192.0.2.1", "192.0.2.2"] {
+            forwarding.look(ip(peer), &trusted);
+        }
+        assert_eq!((log.count("trusted_proxies"), log.count("peer=192.0.2.1")), (1, 1));
+        UntrustedForwarding::default().look(ip("192.0.2.2"), &[]);
+        assert_eq!(log.count("peer=192.0.2.2"), 1, "without any that is trusted, too");
     }
 
     #[test]

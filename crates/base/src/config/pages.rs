@@ -1,6 +1,6 @@
 //! Where people find pages.
 
-use super::Config;
+use super::{Config, web_address};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 impl Config {
@@ -38,6 +38,31 @@ impl Config {
         let here = is_lasting.then(|| self.pages_url(self.listen))?;
         Some(format!("{here}/bookings/{{booking}}#{{link}}"))
     }
+
+    /// Says what is wrong with where people find pages.
+    pub(super) fn pages_complaints(&self, wrong: &mut impl FnMut(&str)) {
+        if let Some(url) = &self.public_url {
+            let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+            let whole =
+                host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#']));
+            if !whole || web_address(url).is_err() {
+                wrong("public_url: use the form https://tickets.example, with no path");
+            }
+        }
+        if self.tls.is_some()
+            && self.public_url.as_ref().is_some_and(|url| url.starts_with("http://"))
+        {
+            wrong("public_url: with [tls] browsers come by https; use an https address");
+        }
+        // On an address of this machine alone somebody tries it out, and reads the mail there too.
+        let leads_nowhere = self.public_url.is_none() && !self.listen.ip().is_loopback();
+        if leads_nowhere && self.mail.as_ref().is_some_and(|mail| mail.booking_url.is_none()) {
+            wrong(
+                "public_url: [mail] needs it: mails link to pages below it. Set it to where browsers reach \
+                 this, such as https://tickets.example, or set mail.booking_url to a page of your own",
+            );
+        }
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +85,25 @@ mod tests {
         let theirs = "https://shop.example/{booking}";
         let mail = format!("{public}{mail}booking_url = \"{theirs}\"\n");
         assert_eq!(page(&mail), Some(theirs.into()));
+    }
+
+    #[test]
+    fn mail_that_would_lead_to_this_machine_is_refused() {
+        let mail = "[mail]\nsmtp = \"mx.shop.example:587\"\nfrom = \"a@shop.example\"\n";
+        let theirs = format!("{mail}booking_url = \"https://shop.example/{{booking}}\"\n");
+        let public = "public_url = \"https://tickets.example\"\n";
+        let complaint = |text: String| toml::from_str::<Config>(&text).unwrap().check().err();
+        for listen in ["0.0.0.0:8080", "[::]:8080", "192.0.2.7:8080"] {
+            let listen = format!("listen = \"{listen}\"\n");
+            let why = complaint(format!("{listen}{mail}")).expect(&listen).to_string();
+            assert!(why.starts_with("public_url: [mail] needs it"), "{why}");
+            assert!(complaint(format!("{listen}{public}{mail}")).is_none(), "{listen}");
+            assert!(complaint(format!("{listen}{theirs}")).is_none(), "{listen}");
+            assert!(complaint(listen).is_none(), "without mail");
+        }
+        for listen in ["127.0.0.1:8080", "[::1]:8080"] {
+            assert!(complaint(format!("listen = \"{listen}\"\n{mail}")).is_none(), "{listen}");
+        }
     }
 
     #[test]

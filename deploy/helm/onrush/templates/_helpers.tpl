@@ -14,11 +14,29 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
+{{/* Whether a setting is there: (list . "its_name" "how its value begins, as a regular expression"). */}}
+{{- define "onrush.sets" -}}
+{{- $values := (index . 0).Values }}
+{{- $name := index . 1 }}
+{{- $variable := printf "ONRUSH_%s" (upper $name) }}
+{{- $text := get $values.env $variable | default "" | toString }}
+{{- $file := get $values.env (printf "%s_FILE" $variable) | default "" | toString }}
+{{- $written := regexMatch (printf "(?m)^[ \\t]*%s[ \\t]*=\\s*%s" $name (index . 2)) $values.config }}
+{{- $secret := false }}
+{{- range $values.secrets }}
+{{- if eq .variable $variable }}{{- $secret = true }}{{- end }}
+{{- end }}
+{{- if or $text $file $written $secret }}true{{- end }}
+{{- end }}
+
 {{/* What the schema cannot say. A journal in a file is one node's alone. */}}
 {{- define "onrush.check" -}}
 {{- $shared := or (regexMatch "(?m)^\\s*engine\\s*=\\s*\"redis\"" .Values.config) (eq (get .Values.env "ONRUSH_ENGINE" | default "") "redis") }}
 {{- if and (gt (int .Values.replicas) 1) (not $shared) }}
 {{- fail "replicas: several nodes need engine = \"redis\" and ledger = \"postgres\" in config, or ONRUSH_ENGINE and ONRUSH_LEDGER in env" }}
+{{- end }}
+{{- if and .Values.ingress.enabled (not (include "onrush.sets" (list . "trusted_proxies" "\\[(\\s|#[^\n]*\n)*[\"']"))) }}
+{{- fail "ingress.enabled: name the network of the ingress' pods in trusted_proxies in config, or in ONRUSH_TRUSTED_PROXIES in env: without it all visitors have the ingress' address, and share the limits of one" }}
 {{- end }}
 {{- if lt (int .Values.terminationGracePeriodSeconds) (add (int .Values.preStopSeconds) 15) }}
 {{- fail "terminationGracePeriodSeconds: a node needs 15 seconds beyond preStopSeconds to end what is under way" }}
