@@ -101,6 +101,30 @@ def output_of(*command):
     return done.returncode, done.stdout.strip()
 
 
+# DynamicUser= would have implied these.
+OUT_OF_REACH = {
+    "NoNewPrivileges": "yes",
+    "PrivateTmp": "yes",
+    "ProtectHome": "yes",
+    "ProtectSystem": "strict",
+    "RemoveIPC": "yes",
+    "RestrictSUIDSGID": "yes",
+}
+
+
+def complaints_about_user(text, sysusers):
+    settings = dict(re.findall(r"^(\w+)=(.*)$", text, re.M))
+    if settings.get("DynamicUser", "no") not in ("no", "false", "off", "0"):
+        yield "onrush.service: with DynamicUser= nobody can be who the files belong to, and run `onrush backup`"
+    made = re.findall(r"^u (\S+) ", sysusers, re.M)
+    for key in ("User", "Group"):
+        if settings.get(key) not in made:
+            yield f"onrush.service: {key}={settings.get(key, '')} is not made by onrush.sysusers"
+    for key, value in OUT_OF_REACH.items():
+        if settings.get(key) != value:
+            yield f"onrush.service: set {key}={value}"
+
+
 def complaints_about_unit(text, known):
     credentials = set(re.findall(r"^LoadCredential=([\w-]+):", text, re.M))
     for variable, value in re.findall(r"^Environment=ONRUSH_(\w+)=(.*)$", text, re.M):
@@ -320,6 +344,10 @@ def main():
         *complaints_about_dockerfile((TOP / "deploy/Dockerfile").read_text()),
         *complaints_about_dockerfile_variables((TOP / "deploy/Dockerfile").read_text(), known),
         *complaints_about_unit((TOP / "deploy/systemd/onrush.service").read_text(), known),
+        *complaints_about_user(
+            (TOP / "deploy/systemd/onrush.service").read_text(),
+            (TOP / "deploy/systemd/onrush.sysusers").read_text(),
+        ),
         *complaints_about_chart_versions(),
         *complaints_about_chart(known),
         *complaints_about_alerts(),
