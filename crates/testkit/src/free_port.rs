@@ -23,6 +23,3 @@ pub(crate) fn free_port() -> u16 {
         }
     }
 }
-
-/// How often a server is started anew because somebody else took its port in the meantime.
-pub(crate) const PORT_ATTEMPTS: usize = 5;

@@ -1,16 +1,16 @@
 //! An Apache Kafka broker.
 
 use crate::authority::Tls;
-use crate::free_port::{PORT_ATTEMPTS, free_port};
-use crate::need::{Missing, NotStarted};
-use crate::server::{Server, folder, program, tied_command};
+use crate::free_port::free_port;
+use crate::need::NotStarted;
+use crate::running::{Running, Service};
+use crate::server::{Server, program, tied_command};
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const START_WITHIN: Duration = Duration::from_secs(120);
 
@@ -41,14 +41,14 @@ pub struct SaslUser {
 }
 
 /// One Kafka broker that is its own controller.
+pub type Kafka = Running<KafkaService>;
+
+/// Where a broker listens, and what it is run with.
 #[derive(Debug)]
-pub struct Kafka {
-    // Ended before its folder goes.
-    server: Server,
+pub struct KafkaService {
     port: u16,
     tls_port: u16,
     install: Install,
-    folder: TempDir,
 }
 
 #[derive(Clone, Debug)]
@@ -85,92 +85,30 @@ impl Kafka {
     /// If Java or Kafka's jars are missing, or it does not start.
     pub fn start_as(options: &KafkaOptions) -> Result<Self, NotStarted> {
         let install = Install::find()?;
-        let mut attempt = 1;
-        loop {
-            let folder = folder()?;
+        Self::begin(|folder| {
             let (port, tls_port) = (free_port(), free_port());
-            configure(folder.path(), port, tls_port, options)?;
-            install.format(folder.path(), options.user.as_ref())?;
-            match install.spawn(folder.path()) {
-                Ok(server) => return Ok(Self { server, port, tls_port, install, folder }),
-                Err(NotStarted::Failed(why))
-                    if why.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
-                {
-                    attempt += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+            configure(folder, port, tls_port, options)?;
+            install.format(folder, options.user.as_ref())?;
+            Ok(KafkaService { port, tls_port, install: install.clone() })
+        })
     }
 
     /// `127.0.0.1:<port>`, what clients call `bootstrap.servers`.
     #[must_use]
     pub fn bootstrap_servers(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("127.0.0.1:{}", self.service.port)
     }
 
     /// `localhost:<port>`, for clients that speak TLS, if it was started with that.
     #[must_use]
     pub fn tls_bootstrap_servers(&self) -> String {
-        format!("localhost:{}", self.tls_port)
+        format!("localhost:{}", self.service.tls_port)
     }
 
     /// The port for clients, also after a restart.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Its process id.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.server.pid()
-    }
-
-    /// Its folder, with the data and the log.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Ends it in order.
-    pub fn stop(&mut self) {
-        self.server.end(Signal::TERM);
-    }
-
-    /// SIGKILL: connections break, nothing more is written.
-    pub fn kill(&mut self) {
-        self.server.kill();
-    }
-
-    /// Starts it again on the same port, with its topics; ends it first, in order, if it runs.
-    ///
-    /// # Errors
-    ///
-    /// If it does not start.
-    pub fn restart(&mut self) -> Result<(), NotStarted> {
-        self.stop();
-        self.server = self.install.spawn(self.folder.path())?;
-        Ok(())
-    }
-
-    /// SIGSTOP: connections stay open and nothing is answered.
-    pub fn pause(&mut self) {
-        self.server.pause();
-    }
-
-    /// SIGCONT: goes on after [`Kafka::pause`].
-    pub fn resume(&mut self) {
-        self.server.signal(Signal::CONT);
-    }
-}
-
-impl Drop for Kafka {
-    fn drop(&mut self) {
-        // An end in order takes seconds, and nobody wants what it would save.
-        if !self.server.has_ended() {
-            self.server.kill();
-        }
+        self.service.port
     }
 }
 
@@ -243,14 +181,14 @@ fn tls_config(tls: &Tls, user: Option<&SaslUser>, folder: &Path) -> Result<Strin
 
 impl Install {
     fn find() -> Result<Self, NotStarted> {
-        let java = program("java", &[]).ok_or(NotStarted::Missing(Missing {
-            what: "java",
-            install: "On Debian or Ubuntu: sudo apt-get install default-jre-headless",
-        }))?;
-        let libs = libs().ok_or(NotStarted::Missing(Missing {
-            what: "Apache Kafka",
-            install: "Run scripts/need.sh kafka, which fetches its jars with Maven",
-        }))?;
+        let java = program("java", &[]).ok_or(NotStarted::missing(
+            "java",
+            "On Debian or Ubuntu: sudo apt-get install default-jre-headless",
+        ))?;
+        let libs = libs().ok_or(NotStarted::missing(
+            "Apache Kafka",
+            "Run scripts/need.sh kafka, which fetches its jars with Maven",
+        ))?;
         let mut class_path = libs.into_os_string();
         class_path.push("/*");
         Ok(Self { java, class_path })
@@ -278,24 +216,23 @@ impl Install {
         let text = [output.stdout, output.stderr].concat();
         Err(NotStarted::failed("Kafka's StorageTool", String::from_utf8_lossy(&text)))
     }
+}
+
+impl Service for KafkaService {
+    // An end in order takes seconds, and nobody wants what it would save.
+    const DROP: Signal = Signal::KILL;
 
     fn spawn(&self, folder: &Path) -> Result<Server, NotStarted> {
-        let mut command = tied_command(&self.java, None);
+        let mut command = tied_command(&self.install.java, None);
         command
             .args(["-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
             .arg("-cp")
-            .arg(&self.class_path)
+            .arg(&self.install.class_path)
             .arg("kafka.Kafka")
             .arg(folder.join("server.properties"))
             .current_dir(folder);
-        let log = folder.join("kafka.log");
-        let before = fs::read(&log).map_or(0, |log| log.len());
-        let mut server = Server::spawn("kafka", command, log)?;
-        server.ready(START_WITHIN, |server| {
-            let log = server.log();
-            log.get(before..).unwrap_or_default().contains("Kafka Server started")
-        })?;
-        Ok(server)
+        Server::spawn("kafka", command, folder.join("kafka.log"))?
+            .ready(START_WITHIN, |server| server.has_said("Kafka Server started"))
     }
 }
 

@@ -30,6 +30,7 @@ mod postgres;
 mod rabbitmq;
 mod redis;
 mod resp;
+mod running;
 mod server;
 mod shared;
 

@@ -25,6 +25,10 @@ pub enum NotStarted {
 }
 
 impl NotStarted {
+    pub(crate) fn missing(what: &'static str, install: &'static str) -> Self {
+        Self::Missing(Missing { what, install })
+    }
+
     pub(crate) fn failed(what: &str, why: impl fmt::Display) -> Self {
         Self::Failed(format!("{what}: {why}"))
     }

@@ -1,15 +1,14 @@
 //! An OpenID provider: npm's `oidc-provider`, with people who are whoever they say.
 
 use crate::authority::Tls;
-use crate::free_port::{PORT_ATTEMPTS, free_port};
-use crate::need::{Missing, NotStarted};
-use crate::server::{Server, folder, program, tied_command};
-use rustix::process::Signal;
+use crate::free_port::free_port;
+use crate::need::NotStarted;
+use crate::running::{Running, Service};
+use crate::server::{Server, program, tied_command};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tempfile::TempDir;
 
 const START_WITHIN: Duration = Duration::from_secs(60);
 
@@ -35,13 +34,13 @@ pub struct OidcOptions {
 }
 
 /// A running provider, with the clients [`OidcProvider::CLIENTS`].
+pub type OidcProvider = Running<OidcService>;
+
+/// What a provider calls itself, and what it is run with.
 #[derive(Debug)]
-pub struct OidcProvider {
-    // Ended before its folder goes.
-    server: Server,
+pub struct OidcService {
     issuer: String,
     install: Install,
-    folder: TempDir,
 }
 
 #[derive(Clone, Debug)]
@@ -63,76 +62,33 @@ impl OidcProvider {
     /// If it is not installed, or does not start.
     pub fn start(options: &OidcOptions) -> Result<Self, NotStarted> {
         let install = Install::find()?;
-        let mut attempt = 1;
-        loop {
-            let folder = folder()?;
+        Self::begin(|folder| {
             let port = free_port();
             let issuer = match options.tls {
                 Some(_) => format!("https://localhost:{port}"),
                 None => format!("http://127.0.0.1:{port}"),
             };
-            configure(folder.path(), port, &issuer, options)?;
-            match install.spawn(folder.path()) {
-                Ok(server) => return Ok(Self { server, issuer, install, folder }),
-                Err(NotStarted::Failed(why))
-                    if why.contains("EADDRINUSE") && attempt < PORT_ATTEMPTS =>
-                {
-                    attempt += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+            configure(folder, port, &issuer, options)?;
+            Ok(OidcService { issuer, install: install.clone() })
+        })
     }
 
     /// Its address, as `iss` says it; the same after a restart.
     #[must_use]
     pub fn issuer(&self) -> &str {
-        &self.issuer
+        &self.service.issuer
     }
 
-    /// Its process id.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.server.pid()
-    }
-
-    /// Ends it in order.
-    pub fn stop(&mut self) {
-        self.server.end(Signal::TERM);
-    }
-
-    /// Starts it again on the same port, with the same keys; ends it first if it runs. Codes and
-    /// sessions of before are gone.
-    ///
-    /// # Errors
-    ///
-    /// If it does not start.
-    pub fn restart(&mut self) -> Result<(), NotStarted> {
-        self.stop();
-        self.server = self.install.spawn(self.folder.path())?;
-        Ok(())
-    }
-
-    /// The same, with keys that nobody has seen yet.
+    /// Starts it again with keys that nobody has seen yet.
     ///
     /// # Errors
     ///
     /// If it does not start.
     pub fn rotate_keys(&mut self) -> Result<(), NotStarted> {
         self.stop();
-        fs::remove_file(self.folder.path().join("keys.json"))
+        fs::remove_file(self.folder().join("keys.json"))
             .map_err(|error| NotStarted::failed("keys.json", error))?;
         self.restart()
-    }
-
-    /// SIGSTOP: connections stay open and nothing is answered.
-    pub fn pause(&mut self) {
-        self.server.pause();
-    }
-
-    /// SIGCONT: goes on after [`OidcProvider::pause`].
-    pub fn resume(&mut self) {
-        self.server.signal(Signal::CONT);
     }
 }
 
@@ -176,7 +132,7 @@ impl Install {
     fn find() -> Result<Self, NotStarted> {
         let missing = |what| {
             let install = "Run scripts/need.sh npm oidc-provider, which fetches it with npm";
-            NotStarted::Missing(Missing { what, install })
+            NotStarted::missing(what, install)
         };
         let node = program("node", &[]).ok_or_else(|| missing("node"))?;
         let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("oidc");
@@ -184,17 +140,15 @@ impl Install {
         let script = home.join("provider.js");
         is_there.then_some(Self { node, script }).ok_or_else(|| missing("oidc-provider"))
     }
+}
+
+impl Service for OidcService {
+    const PORT_TAKEN: &[&str] = &["EADDRINUSE"];
 
     fn spawn(&self, folder: &Path) -> Result<Server, NotStarted> {
-        let mut command = tied_command(&self.node, None);
-        command.arg(&self.script).arg(folder.join("settings.json")).current_dir(folder);
-        let log = folder.join("provider.log");
-        let before = fs::read(&log).map_or(0, |log| log.len());
-        let mut server = Server::spawn("oidc-provider", command, log)?;
-        server.ready(START_WITHIN, |server| {
-            let log = server.log();
-            log.get(before..).unwrap_or_default().contains("provider listens")
-        })?;
-        Ok(server)
+        let mut command = tied_command(&self.install.node, None);
+        command.arg(&self.install.script).arg(folder.join("settings.json")).current_dir(folder);
+        Server::spawn("oidc-provider", command, folder.join("provider.log"))?
+            .ready(START_WITHIN, |server| server.has_said("provider listens"))
     }
 }

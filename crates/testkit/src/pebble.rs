@@ -2,10 +2,10 @@
 //! names before it does.
 
 use crate::authority::{Authority, Tls};
-use crate::free_port::{PORT_ATTEMPTS, free_port};
-use crate::need::{Missing, NotStarted};
-use crate::server::{Server, folder, program, tied_command};
-use rustix::process::Signal;
+use crate::free_port::free_port;
+use crate::need::NotStarted;
+use crate::running::{Running, Service};
+use crate::server::{Server, program, tied_command};
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const START_WITHIN: Duration = Duration::from_secs(30);
 
@@ -29,10 +28,11 @@ pub struct PebbleOptions {
 }
 
 /// A running authority. Every name leads to this machine, and to [`Pebble::look_at`] there.
+pub type Pebble = Running<PebbleService>;
+
+/// What an authority is run with, and what stands around it.
 #[derive(Debug)]
-pub struct Pebble {
-    // Ended before the folder goes.
-    server: Server,
+pub struct PebbleService {
     names: Server,
     program: PathBuf,
     port: u16,
@@ -40,7 +40,6 @@ pub struct Pebble {
     names_port: u16,
     authority: Authority,
     door: Door,
-    folder: TempDir,
 }
 
 impl Pebble {
@@ -60,108 +59,60 @@ impl Pebble {
     pub fn start(options: PebbleOptions) -> Result<Self, NotStarted> {
         let missing = |what| {
             let install = "On Debian or Ubuntu: sudo apt-get install pebble";
-            NotStarted::Missing(Missing { what, install })
+            NotStarted::missing(what, install)
         };
         let program = self::program("pebble", &[]).ok_or_else(|| missing("pebble"))?;
         let resolver = self::program("pebble-challtestsrv", &[]);
         let resolver = resolver.ok_or_else(|| missing("pebble-challtestsrv"))?;
-        let mut attempt = 1;
-        loop {
-            let folder = folder()?;
+        Self::begin(|folder| {
             let (port, management_port, names_port) = (free_port(), free_port(), free_port());
             let authority = Authority::new("of the directory");
             let door = Door::open().map_err(|error| NotStarted::failed("a port", error))?;
-            let ports = [port, management_port, door.port];
-            configure(folder.path(), ports, &authority, options)?;
-            let started = spawn_names(&resolver, folder.path(), names_port).and_then(|names| {
-                let ports = [port, management_port];
-                Ok((names, spawn(&program, folder.path(), ports, names_port)?))
-            });
-            match started {
-                Ok((names, server)) => {
-                    return Ok(Self {
-                        server,
-                        names,
-                        program,
-                        port,
-                        management_port,
-                        names_port,
-                        authority,
-                        door,
-                        folder,
-                    });
-                }
-                Err(NotStarted::Failed(why))
-                    if why.contains("address already in use") && attempt < PORT_ATTEMPTS =>
-                {
-                    attempt += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+            configure(folder, [port, management_port, door.port], &authority, options)?;
+            let names = spawn_names(&resolver, folder, names_port)?;
+            let program = program.clone();
+            Ok(PebbleService { names, program, port, management_port, names_port, authority, door })
+        })
     }
 
-    /// Its directory; the same after a restart.
+    /// Its directory; the same after a restart, at which it forgets all accounts.
     #[must_use]
     pub fn directory(&self) -> String {
-        format!("https://localhost:{}/dir", self.port)
+        format!("https://localhost:{}/dir", self.service.port)
     }
 
     /// Who signed the certificate of the directory itself, as PEM.
     #[must_use]
     pub fn directory_ca(&self) -> &str {
-        self.authority.pem()
+        self.service.authority.pem()
     }
 
     /// Where it tells, over TLS as at the directory, who signs what it issues: another after each start.
     #[must_use]
     pub fn root_url(&self) -> String {
-        format!("https://localhost:{}/roots/0", self.management_port)
+        format!("https://localhost:{}/roots/0", self.service.management_port)
     }
 
     /// The process ids of all that was started for it.
     #[must_use]
     pub fn pids(&self) -> [u32; 2] {
-        [self.server.pid(), self.names.pid()]
-    }
-
-    /// Its folder, with its settings and its log.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
+        [self.server.pid(), self.service.names.pid()]
     }
 
     /// Where whoever it looks at listens; nobody does until this is said.
     pub fn look_at(&self, address: SocketAddr) {
-        self.door.leads_to(Some(address));
+        self.service.door.leads_to(Some(address));
     }
 
     /// Nobody listens there any more.
     pub fn look_at_nobody(&self) {
-        self.door.leads_to(None);
+        self.service.door.leads_to(None);
     }
 
     /// How often it has looked at a name so far.
     #[must_use]
     pub fn looks(&self) -> u32 {
-        self.door.passed.load(Ordering::Relaxed)
-    }
-
-    /// Ends it.
-    pub fn stop(&mut self) {
-        self.server.end(Signal::TERM);
-    }
-
-    /// Starts it again at the same address; ends it first if it runs. It has forgotten all accounts.
-    ///
-    /// # Errors
-    ///
-    /// If it does not start.
-    pub fn restart(&mut self) -> Result<(), NotStarted> {
-        self.stop();
-        let ports = [self.port, self.management_port];
-        self.server = spawn(&self.program, self.folder.path(), ports, self.names_port)?;
-        Ok(())
+        self.service.door.passed.load(Ordering::Relaxed)
     }
 }
 
@@ -192,27 +143,26 @@ fn configure(
         .map_err(|error| NotStarted::failed("Pebble's settings", error))
 }
 
-/// The authority, once it listens at all of `ports`: it opens them one after the other, in any order.
-fn spawn(
-    program: &Path,
-    folder: &Path,
-    ports: [u16; 2],
-    names_port: u16,
-) -> Result<Server, NotStarted> {
-    let mut command = tied_command(program, None);
-    command
-        .arg("-config")
-        .arg(folder.join("pebble.json"))
-        .args(["-dnsserver", &format!("127.0.0.1:{names_port}")])
-        // Names are looked at at once, every time, and no good request is refused for a joke.
-        .env("PEBBLE_VA_NOSLEEP", "1")
-        .env("PEBBLE_AUTHZREUSE", "0")
-        .env("PEBBLE_WFE_NONCEREJECT", "0")
-        .current_dir(folder);
-    let mut server = Server::spawn("pebble", command, folder.join("pebble.log"))?;
-    let listens = |port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-    server.ready(START_WITHIN, |_| ports.into_iter().all(listens))?;
-    Ok(server)
+impl Service for PebbleService {
+    const PORT_TAKEN: &[&str] = &["address already in use"];
+
+    fn spawn(&self, folder: &Path) -> Result<Server, NotStarted> {
+        let mut command = tied_command(&self.program, None);
+        command
+            .arg("-config")
+            .arg(folder.join("pebble.json"))
+            .args(["-dnsserver", &format!("127.0.0.1:{}", self.names_port)])
+            // Names are looked at at once, every time, and no good request is refused for a joke.
+            .env("PEBBLE_VA_NOSLEEP", "1")
+            .env("PEBBLE_AUTHZREUSE", "0")
+            .env("PEBBLE_WFE_NONCEREJECT", "0")
+            .current_dir(folder);
+        // It opens them one after the other, in any order.
+        let ports = [self.port, self.management_port];
+        let listens = |port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+        Server::spawn("pebble", command, folder.join("pebble.log"))?
+            .ready(START_WITHIN, |_| ports.into_iter().all(listens))
+    }
 }
 
 /// What resolves names: all of them to this machine.
@@ -223,9 +173,8 @@ fn spawn_names(program: &Path, folder: &Path, port: u16) -> Result<Server, NotSt
         .args(["-http01", "", "-https01", "", "-tlsalpn01", ""])
         .args(["-defaultIPv4", "127.0.0.1", "-defaultIPv6", ""])
         .current_dir(folder);
-    let mut server = Server::spawn("pebble-challtestsrv", command, folder.join("names.log"))?;
-    server.ready(START_WITHIN, |_| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok())?;
-    Ok(server)
+    Server::spawn("pebble-challtestsrv", command, folder.join("names.log"))?
+        .ready(START_WITHIN, |_| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok())
 }
 
 /// The port that the authority looks at, which is known before anybody listens behind it.

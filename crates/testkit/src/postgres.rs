@@ -1,9 +1,10 @@
 //! A PostgreSQL server.
 
 use crate::authority::Tls;
-use crate::free_port::{PORT_ATTEMPTS, free_port};
-use crate::need::{Missing, NotStarted};
-use crate::server::{Server, User, folder, program, tied_command};
+use crate::free_port::free_port;
+use crate::need::NotStarted;
+use crate::running::{Running, Service};
+use crate::server::{Server, User, program, tied_command};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::chown;
@@ -11,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tempfile::TempDir;
 
 const START_WITHIN: Duration = Duration::from_secs(60);
 
@@ -36,13 +36,14 @@ pub struct PostgresOptions {
 }
 
 /// A PostgreSQL server on a port of its own.
+pub type Postgres = Running<PostgresService>;
+
+/// Where a server listens and keeps its data, and what it is run with.
 #[derive(Debug)]
-pub struct Postgres {
-    // Ended before its folder goes.
-    server: Server,
+pub struct PostgresService {
     port: u16,
+    data: PathBuf,
     install: Install,
-    folder: TempDir,
     databases: AtomicU32,
 }
 
@@ -70,37 +71,26 @@ impl Postgres {
     /// If it is not installed, or does not start.
     pub fn start_with(options: &PostgresOptions) -> Result<Self, NotStarted> {
         let install = Install::find()?;
-        let folder = folder()?;
-        install.own(folder.path())?;
-        let data = folder.path().join("data");
-        install.initdb(&data)?;
-        let defaults = fs::read_to_string(data.join("postgresql.conf"))
-            .map_err(|error| NotStarted::failed("postgresql.conf", error))?;
-        let tls = match &options.tls {
-            None => String::new(),
-            Some(tls) => install.tls_config(tls, folder.path())?,
-        };
-        let hba = data.join("pg_hba.conf");
-        fs::read_to_string(&hba)
-            .and_then(|rest| fs::write(&hba, format!("{}\n{rest}", options.hba.join("\n"))))
-            .map_err(|error| NotStarted::failed("pg_hba.conf", error))?;
-        let mut attempt = 1;
-        let (server, port) = loop {
+        Self::begin(|folder| {
+            install.own(folder)?;
+            let data = folder.join("data");
+            install.initdb(&data)?;
+            let (conf, hba) = (data.join("postgresql.conf"), data.join("pg_hba.conf"));
             let port = free_port();
-            let config = format!("{defaults}\n{tls}\n{}", config(options, folder.path(), port));
-            fs::write(data.join("postgresql.conf"), config)
+            let tls = match &options.tls {
+                None => String::new(),
+                Some(tls) => install.tls_config(tls, folder)?,
+            };
+            fs::read_to_string(&conf)
+                .map(|defaults| format!("{defaults}\n{tls}\n{}", config(options, folder, port)))
+                .and_then(|text| fs::write(&conf, text))
                 .map_err(|error| NotStarted::failed("postgresql.conf", error))?;
-            match install.spawn(folder.path()) {
-                Ok(server) => break (server, port),
-                Err(NotStarted::Failed(why))
-                    if why.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
-                {
-                    attempt += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        };
-        Ok(Self { server, port, install, folder, databases: AtomicU32::new(0) })
+            fs::read_to_string(&hba)
+                .and_then(|rest| fs::write(&hba, format!("{}\n{rest}", options.hba.join("\n"))))
+                .map_err(|error| NotStarted::failed("pg_hba.conf", error))?;
+            let (install, databases) = (install.clone(), AtomicU32::new(0));
+            Ok(PostgresService { port, data, install, databases })
+        })
     }
 
     /// The URL of the database that every server has, `postgres://onrush@127.0.0.1:<port>/postgres`.
@@ -115,31 +105,19 @@ impl Postgres {
     ///
     /// If it cannot be created.
     pub fn database(&self) -> Result<String, NotStarted> {
-        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed) + 1);
+        let name = format!("test_{}", self.service.databases.fetch_add(1, Ordering::Relaxed) + 1);
         self.sql(&self.url(), &format!("CREATE DATABASE {name}"))?;
         Ok(self.url_of(&name))
     }
 
     fn url_of(&self, database: &str) -> String {
-        format!("postgres://{OWNER}@127.0.0.1:{}/{database}", self.port)
+        format!("postgres://{OWNER}@127.0.0.1:{}/{database}", self.service.port)
     }
 
     /// The port it listens on, also after a restart.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Its process id.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.server.pid()
-    }
-
-    /// Its folder, with the data and the log.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
+        self.service.port
     }
 
     /// Runs SQL with `psql` in the database of the URL and returns the rows, columns parted by `|`.
@@ -148,17 +126,11 @@ impl Postgres {
     ///
     /// If it cannot be reached, or refuses.
     pub fn sql(&self, url: &str, sql: &str) -> Result<String, NotStarted> {
-        let output = Command::new(self.install.bin.join("psql"))
+        let mut command = Command::new(self.service.install.bin.join("psql"));
+        command
             .args(["--no-psqlrc", "--tuples-only", "--no-align", "-v", "ON_ERROR_STOP=1"])
-            .args(["--dbname", url, "--command", sql])
-            .env("PGCONNECT_TIMEOUT", "10")
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| NotStarted::failed("psql", error))?;
-        if !output.status.success() {
-            return Err(NotStarted::failed("psql", String::from_utf8_lossy(&output.stderr)));
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+            .args(["--dbname", url, "--command", sql]);
+        Ok(run("psql", command)?.trim_end().to_owned())
     }
 
     /// Writes the database of the URL into a file, with `pg_dump`, while others use it.
@@ -167,9 +139,9 @@ impl Postgres {
     ///
     /// If it cannot be reached, or the file not be written.
     pub fn dump(&self, url: &str, to: &Path) -> Result<(), NotStarted> {
-        let mut command = Command::new(self.install.bin.join("pg_dump"));
+        let mut command = Command::new(self.service.install.bin.join("pg_dump"));
         command.args(["--format", "custom", "--dbname", url, "--file"]).arg(to);
-        run("pg_dump", command)
+        run("pg_dump", command).map(drop)
     }
 
     /// Has the database of the URL be what a file of [`Postgres::dump`] says, with `pg_restore`.
@@ -178,57 +150,39 @@ impl Postgres {
     ///
     /// If it cannot be reached, or somebody uses a table.
     pub fn load(&self, url: &str, from: &Path) -> Result<(), NotStarted> {
-        let mut command = Command::new(self.install.bin.join("pg_restore"));
+        let mut command = Command::new(self.service.install.bin.join("pg_restore"));
         command.args(["--clean", "--if-exists", "--exit-on-error", "--dbname", url]).arg(from);
-        run("pg_restore", command)
-    }
-
-    /// SIGKILL: connections break, nothing more is written; returns when all its processes are gone.
-    pub fn kill(&mut self) {
-        self.server.kill();
-    }
-
-    /// Ends it in order; connections are closed.
-    pub fn stop(&mut self) {
-        self.server.end(Signal::INT);
-    }
-
-    /// Starts it again on the same port, with its data; ends it first, in order, if it runs.
-    ///
-    /// # Errors
-    ///
-    /// If it does not start.
-    pub fn restart(&mut self) -> Result<(), NotStarted> {
-        self.stop();
-        self.server = self.install.spawn(self.folder.path())?;
-        Ok(())
-    }
-
-    /// SIGSTOP to the process that takes new connections; those that are open go on.
-    pub fn pause(&mut self) {
-        self.server.pause();
-    }
-
-    /// SIGCONT: goes on after [`Postgres::pause`].
-    pub fn resume(&mut self) {
-        self.server.signal(Signal::CONT);
+        run("pg_restore", command).map(drop)
     }
 }
 
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        // SIGTERM would wait for all clients to leave.
-        self.server.end(Signal::QUIT);
-        self.free_segment();
+impl Service for PostgresService {
+    const STOP: Signal = Signal::INT;
+    // SIGTERM would wait for all clients to leave.
+    const DROP: Signal = Signal::QUIT;
+
+    fn spawn(&self, folder: &Path) -> Result<Server, NotStarted> {
+        let Install { bin, user } = &self.install;
+        let mut command = tied_command(&bin.join("postgres"), user.as_ref());
+        command.arg("-D").arg(&self.data).current_dir("/");
+        let server = Server::spawn("postgres", command, folder.join("postgres.log"))?;
+        server.ready(START_WITHIN, |server| {
+            // It writes there itself that it takes connections; a file of an earlier start has
+            // another process id.
+            let file = self.data.join("postmaster.pid");
+            let Ok(text) = fs::read_to_string(file) else { return false };
+            let lines: Vec<_> = text.lines().map(str::trim).collect();
+            lines.first() == Some(&server.pid().to_string().as_str())
+                && lines.get(7) == Some(&"ready")
+        })
     }
 }
 
-impl Postgres {
+impl Drop for PostgresService {
     /// A server that was killed leaves a few bytes of System V shared memory, which its next start
     /// would have freed.
-    fn free_segment(&self) {
-        let file = self.folder.path().join("data/postmaster.pid");
-        let Ok(text) = fs::read_to_string(file) else { return };
+    fn drop(&mut self) {
+        let Ok(text) = fs::read_to_string(self.data.join("postmaster.pid")) else { return };
         let Some(id) = text.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)) else {
             return;
         };
@@ -236,11 +190,12 @@ impl Postgres {
     }
 }
 
-fn run(name: &str, mut command: Command) -> Result<(), NotStarted> {
+/// Runs a program to its end, and returns what it printed.
+fn run(name: &str, mut command: Command) -> Result<String, NotStarted> {
     let output = command.env("PGCONNECT_TIMEOUT", "10").stdin(Stdio::null()).output();
     let output = output.map_err(|error| NotStarted::failed(name, error))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     Err(NotStarted::failed(name, String::from_utf8_lossy(&output.stderr)))
 }
@@ -260,7 +215,7 @@ impl Install {
     fn find() -> Result<Self, NotStarted> {
         let missing = |what| {
             let install = "On Debian or Ubuntu: sudo apt-get install postgresql util-linux";
-            NotStarted::Missing(Missing { what, install })
+            NotStarted::missing(what, install)
         };
         let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(VERSIONS)
             .into_iter()
@@ -308,34 +263,13 @@ impl Install {
     }
 
     fn initdb(&self, data: &Path) -> Result<(), NotStarted> {
-        let output = tied_command(&self.bin.join("initdb"), self.user.as_ref())
+        let mut command = tied_command(&self.bin.join("initdb"), self.user.as_ref());
+        command
             .args(["--username", OWNER, "--auth", "trust", "--encoding", "UTF8", "--no-locale"])
             .args(["--no-sync", "--no-instructions", "-D"])
             .arg(data)
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| NotStarted::failed("initdb", error))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(NotStarted::failed("initdb", String::from_utf8_lossy(&output.stderr)))
-    }
-
-    fn spawn(&self, folder: &Path) -> Result<Server, NotStarted> {
-        let data = folder.join("data");
-        let mut command = tied_command(&self.bin.join("postgres"), self.user.as_ref());
-        command.arg("-D").arg(&data).current_dir("/");
-        let mut server = Server::spawn("postgres", command, folder.join("postgres.log"))?;
-        server.ready(START_WITHIN, |server| {
-            // It writes there itself that it takes connections; a file of an earlier start has
-            // another process id.
-            let Ok(text) = fs::read_to_string(data.join("postmaster.pid")) else { return false };
-            let lines: Vec<_> = text.lines().map(str::trim).collect();
-            lines.first() == Some(&server.pid().to_string().as_str())
-                && lines.get(7) == Some(&"ready")
-        })?;
-        Ok(server)
+            .current_dir("/");
+        run("initdb", command).map(drop)
     }
 }
 

@@ -1,9 +1,10 @@
 //! A RabbitMQ server.
 
 use crate::authority::Tls;
-use crate::free_port::{PORT_ATTEMPTS, free_port};
-use crate::need::{Missing, NotStarted};
-use crate::server::{Server, folder, program, tied_command};
+use crate::free_port::free_port;
+use crate::need::NotStarted;
+use crate::running::{Running, Service};
+use crate::server::{Server, program, tied_command};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +12,6 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tempfile::TempDir;
 
 const START_WITHIN: Duration = Duration::from_secs(120);
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -20,13 +20,13 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const SCRIPTS: &str = "/usr/lib/rabbitmq/bin";
 
 /// A RabbitMQ server with ports, a node name and an epmd of its own.
+pub type RabbitMq = Running<RabbitMqService>;
+
+/// A node, and the epmd that it needs.
 #[derive(Debug)]
-pub struct RabbitMq {
-    // Ended before epmd, and both before the folder goes.
-    server: Server,
+pub struct RabbitMqService {
     epmd: Server,
     node: Node,
-    folder: TempDir,
 }
 
 /// What its programs must know to speak to it and to nobody else.
@@ -62,10 +62,8 @@ impl RabbitMq {
 
     fn start_with(tls: Option<&Tls>) -> Result<Self, NotStarted> {
         let missing = |what| {
-            NotStarted::Missing(Missing {
-                what,
-                install: "On Debian or Ubuntu: sudo apt-get install rabbitmq-server",
-            })
+            let install = "On Debian or Ubuntu: sudo apt-get install rabbitmq-server";
+            NotStarted::missing(what, install)
         };
         let scripts = [Path::new(SCRIPTS)]
             .into_iter()
@@ -74,12 +72,10 @@ impl RabbitMq {
             .or_else(|| Some(program("rabbitmq-server", &[])?.parent()?.to_owned()))
             .ok_or_else(|| missing("rabbitmq-server"))?;
         let epmd = program("epmd", &[]).ok_or_else(|| missing("epmd"))?;
-        let mut attempt = 1;
-        loop {
-            let folder = folder()?;
+        Self::begin(|folder| {
             let node = Node {
                 scripts: scripts.clone(),
-                folder: folder.path().to_owned(),
+                folder: folder.to_owned(),
                 amqp_port: free_port(),
                 tls_port: free_port(),
                 dist_port: free_port(),
@@ -87,55 +83,32 @@ impl RabbitMq {
                 ctl_port: free_port(),
             };
             node.configure(tls)?;
-            let started = node.spawn_epmd(&epmd).and_then(|epmd| Ok((epmd, node.spawn()?)));
-            match started {
-                Ok((epmd, server)) => return Ok(Self { server, epmd, node, folder }),
-                // Erlang's name for a port that is taken.
-                Err(NotStarted::Failed(why))
-                    if (why.contains("eaddrinuse") || why.contains("in use"))
-                        && attempt < PORT_ATTEMPTS =>
-                {
-                    attempt += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+            Ok(RabbitMqService { epmd: node.spawn_epmd(&epmd)?, node })
+        })
     }
 
     /// `amqp://guest:guest@127.0.0.1:<port>/%2f`.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.node.amqp_port)
+        format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.service.node.amqp_port)
     }
 
     /// `amqps://guest:guest@localhost:<port>/%2f`, if it was started with TLS.
     #[must_use]
     pub fn tls_url(&self) -> String {
-        format!("amqps://guest:guest@localhost:{}/%2f", self.node.tls_port)
+        format!("amqps://guest:guest@localhost:{}/%2f", self.service.node.tls_port)
     }
 
     /// The port for AMQP, also after a restart.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.node.amqp_port
-    }
-
-    /// Its process id.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.server.pid()
+        self.service.node.amqp_port
     }
 
     /// The process ids of all that was started for it.
     #[must_use]
     pub fn pids(&self) -> [u32; 2] {
-        [self.server.pid(), self.epmd.pid()]
-    }
-
-    /// Its folder, with the data and the log.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
+        [self.server.pid(), self.service.epmd.pid()]
     }
 
     /// What `rabbitmqctl` answers; takes about a second.
@@ -144,9 +117,9 @@ impl RabbitMq {
     ///
     /// If it fails.
     pub fn ctl(&self, arguments: &[&str]) -> Result<String, NotStarted> {
-        let output = self
-            .node
-            .tell(Command::new(self.node.scripts.join("rabbitmqctl")))
+        let node = &self.service.node;
+        let output = node
+            .tell(Command::new(node.scripts.join("rabbitmqctl")))
             .args(["--quiet", "--timeout", "30"])
             .args(arguments)
             .stdin(Stdio::null())
@@ -159,45 +132,21 @@ impl RabbitMq {
         let why = format!("{} {}", text(&output.stdout), text(&output.stderr));
         Err(NotStarted::failed("rabbitmqctl", why))
     }
-
-    /// Ends it in order: connections are closed, what is durable is kept.
-    pub fn stop(&mut self) {
-        self.server.end(Signal::TERM);
-    }
-
-    /// SIGKILL: connections break, nothing more is written.
-    pub fn kill(&mut self) {
-        self.server.kill();
-    }
-
-    /// Starts it again on the same port, with its durable queues; ends it first, in order, if it runs.
-    ///
-    /// # Errors
-    ///
-    /// If it does not start.
-    pub fn restart(&mut self) -> Result<(), NotStarted> {
-        self.stop();
-        self.server = self.node.spawn()?;
-        Ok(())
-    }
-
-    /// SIGSTOP: connections stay open and nothing is answered.
-    pub fn pause(&mut self) {
-        self.server.pause();
-    }
-
-    /// SIGCONT: goes on after [`RabbitMq::pause`].
-    pub fn resume(&mut self) {
-        self.server.signal(Signal::CONT);
-    }
 }
 
-impl Drop for RabbitMq {
-    fn drop(&mut self) {
-        // An end in order takes seconds, and nobody wants what it would save.
-        if !self.server.has_ended() {
-            self.server.kill();
-        }
+impl Service for RabbitMqService {
+    // Erlang's name for a port that is taken.
+    const PORT_TAKEN: &[&str] = &["eaddrinuse", "in use"];
+    // An end in order takes seconds, and nobody wants what it would save.
+    const DROP: Signal = Signal::KILL;
+
+    fn spawn(&self, _: &Path) -> Result<Server, NotStarted> {
+        let node = &self.node;
+        let command = node.tell(tied_command(&node.scripts.join("rabbitmq-server"), None));
+        Server::spawn("rabbitmq-server", command, node.folder.join("rabbitmq.log"))?
+            .ready(START_WITHIN, |server| {
+                server.has_said("Server startup complete") && node.speaks_amqp()
+            })
     }
 }
 
@@ -265,23 +214,9 @@ impl Node {
     fn spawn_epmd(&self, program: &Path) -> Result<Server, NotStarted> {
         let mut command = tied_command(program, None);
         command.args(["-address", "127.0.0.1", "-port", &self.epmd_port.to_string()]);
-        let mut epmd = Server::spawn("epmd", command, self.folder.join("epmd.log"))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.epmd_port));
-        epmd.ready(TIMEOUT, |_| TcpStream::connect_timeout(&address, TIMEOUT).is_ok())?;
-        Ok(epmd)
-    }
-
-    fn spawn(&self) -> Result<Server, NotStarted> {
-        let command = self.tell(tied_command(&self.scripts.join("rabbitmq-server"), None));
-        let log = self.folder.join("rabbitmq.log");
-        let before = fs::read(&log).map_or(0, |log| log.len());
-        let mut server = Server::spawn("rabbitmq-server", command, log)?;
-        server.ready(START_WITHIN, |server| {
-            let log = server.log();
-            let since = log.get(before..).unwrap_or_default();
-            since.contains("Server startup complete") && self.speaks_amqp()
-        })?;
-        Ok(server)
+        Server::spawn("epmd", command, self.folder.join("epmd.log"))?
+            .ready(TIMEOUT, |_| TcpStream::connect_timeout(&address, TIMEOUT).is_ok())
     }
 
     fn speaks_amqp(&self) -> bool {

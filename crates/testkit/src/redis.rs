@@ -5,16 +5,15 @@ pub(crate) mod pair;
 pub(crate) mod sentinel;
 
 use crate::authority::Tls;
-use crate::free_port::{PORT_ATTEMPTS, free_port};
-use crate::need::{Missing, NotStarted};
+use crate::free_port::free_port;
+use crate::need::NotStarted;
 use crate::resp::{self, field};
-use crate::server::{Server, folder, program, tied_command};
-use rustix::process::Signal;
+use crate::running::{Running, Service};
+use crate::server::{Server, program, tied_command};
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const START_WITHIN: Duration = Duration::from_secs(30);
 
@@ -31,13 +30,13 @@ pub struct RedisOptions {
 }
 
 /// A Redis server on a port of its own.
+pub type Redis = Running<RedisService>;
+
+/// What a Redis server is started as.
 #[derive(Debug)]
-pub struct Redis {
-    // Ended before its folder goes.
-    server: Server,
+pub struct RedisService {
     port: u16,
     tls_port: u16,
-    folder: TempDir,
     kind: Kind,
 }
 
@@ -73,13 +72,11 @@ impl Redis {
         kind: Kind,
         more: impl Fn(u16) -> String,
     ) -> Result<Self, NotStarted> {
-        let mut attempt = 1;
-        loop {
-            let folder = folder()?;
+        Self::begin(|folder| {
             let (port, tls_port) = (free_port(), free_port());
             let tls = match &options.tls {
                 None => String::new(),
-                Some(tls) => tls_config(tls, folder.path(), tls_port)?,
+                Some(tls) => tls_config(tls, folder, tls_port)?,
             };
             let appendonly = if options.appendonly { "yes" } else { "no" };
             let of_servers = match kind {
@@ -92,58 +89,38 @@ impl Redis {
             let config = format!(
                 "bind 127.0.0.1\nport {port}\ndir {folder}\ndaemonize no\n{of_servers}\n{tls}\n\
                  {own}\n{more}\n",
-                folder = folder.path().display(),
+                folder = folder.display(),
                 own = options.config.join("\n"),
                 more = more(port),
             );
-            fs::write(folder.path().join("redis.conf"), config)
+            fs::write(folder.join("redis.conf"), config)
                 .map_err(|error| NotStarted::failed("redis.conf", error))?;
-            match spawn(folder.path(), port, kind) {
-                Ok(server) => return Ok(Self { server, port, tls_port, folder, kind }),
-                Err(NotStarted::Failed(why))
-                    if why.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
-                {
-                    attempt += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+            Ok(RedisService { port, tls_port, kind })
+        })
     }
 
     /// `redis://127.0.0.1:<port>`.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        format!("redis://127.0.0.1:{}", self.service.port)
     }
 
     /// `rediss://localhost:<port>`, if it was started with TLS.
     #[must_use]
     pub fn tls_url(&self) -> String {
-        format!("rediss://localhost:{}", self.tls_port)
+        format!("rediss://localhost:{}", self.service.tls_port)
     }
 
     /// The port with TLS.
     #[must_use]
     pub fn tls_port(&self) -> u16 {
-        self.tls_port
+        self.service.tls_port
     }
 
     /// The port it listens on, also after a restart.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Its process id.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.server.pid()
-    }
-
-    /// Its folder, with `redis.conf` and what it writes.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
+        self.service.port
     }
 
     /// Sends one command over a connection of its own and returns what Redis says, one line an item
@@ -159,33 +136,7 @@ impl Redis {
     ///
     /// If it cannot be reached, or answers with an error.
     pub fn command(&self, parts: &[&str]) -> io::Result<String> {
-        resp::command(self.port, parts)
-    }
-
-    /// SIGKILL: it ends without writing anything more.
-    pub fn kill(&mut self) {
-        self.server.kill();
-    }
-
-    /// Starts it again on the same port, with what is in its folder; ends it first, in order, if it runs.
-    ///
-    /// # Errors
-    ///
-    /// If it does not start.
-    pub fn restart(&mut self) -> Result<(), NotStarted> {
-        self.server.end(Signal::TERM);
-        self.server = spawn(self.folder.path(), self.port, self.kind)?;
-        Ok(())
-    }
-
-    /// SIGSTOP: connections stay open and nothing is answered.
-    pub fn pause(&mut self) {
-        self.server.pause();
-    }
-
-    /// SIGCONT: goes on after [`Redis::pause`].
-    pub fn resume(&mut self) {
-        self.server.signal(Signal::CONT);
+        resp::command(self.service.port, parts)
     }
 
     fn info(&self, section: &str) -> String {
@@ -209,25 +160,26 @@ fn tls_config(tls: &Tls, folder: &Path, port: u16) -> Result<String, NotStarted>
     ))
 }
 
-fn spawn(folder: &Path, port: u16, kind: Kind) -> Result<Server, NotStarted> {
-    let program = program("redis-server", &["/usr/local/bin", "/opt/homebrew/bin"]).ok_or(
-        NotStarted::Missing(Missing {
-            what: "redis-server",
-            install: "On Debian or Ubuntu: sudo apt-get install redis-server",
-        }),
-    )?;
-    let mut command = tied_command(&program, None);
-    command.arg(folder.join("redis.conf"));
-    if kind == Kind::Sentinel {
-        command.arg("--sentinel");
+impl Service for RedisService {
+    fn spawn(&self, folder: &Path) -> Result<Server, NotStarted> {
+        let program = program("redis-server", &["/usr/local/bin", "/opt/homebrew/bin"]).ok_or(
+            NotStarted::missing(
+                "redis-server",
+                "On Debian or Ubuntu: sudo apt-get install redis-server",
+            ),
+        )?;
+        let mut command = tied_command(&program, None);
+        command.arg(folder.join("redis.conf"));
+        if self.kind == Kind::Sentinel {
+            command.arg("--sentinel");
+        }
+        let server = Server::spawn("redis-server", command, folder.join("redis.log"))?;
+        server.ready(START_WITHIN, |server| {
+            // Another server may have taken the port: it has another process id. One that still loads
+            // answers with an error.
+            resp::command(self.port, &["INFO", "server"])
+                .is_ok_and(|info| field(&info, "process_id") == Some(&server.pid().to_string()))
+                && resp::command(self.port, &["PING"]).is_ok()
+        })
     }
-    let mut server = Server::spawn("redis-server", command, folder.join("redis.log"))?;
-    server.ready(START_WITHIN, |server| {
-        // Another server may have taken the port: it has another process id. One that still loads
-        // answers with an error.
-        resp::command(port, &["INFO", "server"])
-            .is_ok_and(|info| field(&info, "process_id") == Some(&server.pid().to_string()))
-            && resp::command(port, &["PING"]).is_ok()
-    })?;
-    Ok(server)
 }

@@ -81,10 +81,14 @@ pub(crate) struct User {
 
 /// A running server, and the file that its output goes to.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub struct Server {
     child: Child,
     log: PathBuf,
+    /// How long its log was before it started.
+    log_before: usize,
     what: &'static str,
+    /// What ends it when it is dropped.
+    pub(crate) at_drop: Signal,
 }
 
 impl Server {
@@ -96,8 +100,10 @@ impl Server {
     ) -> Result<Self, NotStarted> {
         let failed = |error: io::Error| NotStarted::failed(what, error);
         let out = File::options().create(true).append(true).open(&log).map_err(failed)?;
+        let log_before = fs::read(&log).map_or(0, |log| log.len());
         command.stdin(Stdio::null()).stderr(out.try_clone().map_err(failed)?).stdout(out);
-        Ok(Self { child: spawn(command).map_err(failed)?, log, what })
+        let child = spawn(command).map_err(failed)?;
+        Ok(Self { child, log, log_before, what, at_drop: Signal::TERM })
     }
 
     /// Its process id.
@@ -111,6 +117,11 @@ impl Server {
             |error| format!("(its log cannot be read: {error})"),
             |log| String::from_utf8_lossy(&log).into_owned(),
         )
+    }
+
+    /// Whether it has written this since it was started.
+    pub(crate) fn has_said(&self, text: &str) -> bool {
+        self.log().get(self.log_before..).unwrap_or_default().contains(text)
     }
 
     /// Whether it has ended by itself or by a signal.
@@ -128,14 +139,14 @@ impl Server {
 
     /// Waits until it answers; ends early when it has ended.
     pub(crate) fn ready(
-        &mut self,
+        mut self,
         limit: Duration,
-        mut answers: impl FnMut(&mut Self) -> bool,
-    ) -> Result<(), NotStarted> {
+        answers: impl Fn(&Self) -> bool,
+    ) -> Result<Self, NotStarted> {
         let until = Instant::now() + limit;
         loop {
-            if answers(self) {
-                return Ok(());
+            if answers(&self) {
+                return Ok(self);
             }
             if self.has_ended() {
                 return Err(self.failure("it ended"));
@@ -197,8 +208,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if !self.has_ended() {
-            self.end(Signal::TERM);
+        if self.has_ended() {
+            return;
+        }
+        match self.at_drop {
+            Signal::KILL => self.kill(),
+            signal => self.end(signal),
         }
     }
 }
