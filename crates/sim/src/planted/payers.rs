@@ -1,5 +1,6 @@
 //! What planted bugs do to payers.
 
+use super::decide_on;
 use onrush_core::change::{BookingChange, HoldChange};
 use onrush_core::event::Decision;
 use onrush_core::ids::{BookingId, PayerId};
@@ -58,13 +59,9 @@ impl Kept {
 
 /// What the rules say to late money if nobody is named.
 pub(super) fn of_nobody(event: &Event, at: Time, command: &Command) -> Result<Decision, Refusal> {
-    let rows = event.snapshot().map(|mut row| {
-        if let SnapshotRow::Hold(hold) = &mut row {
+    decide_on(event, at, command, |row| {
+        if let SnapshotRow::Hold(hold) = row {
             hold.payers = NamedPayers::default();
         }
-        row
-    });
-    let rows: Vec<_> = rows.collect();
-    let other = Event::restore(event.id().clone(), rows).expect("rows of an event restore it");
-    other.decide(at, command)
+    })
 }

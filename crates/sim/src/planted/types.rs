@@ -1,13 +1,13 @@
 //! What planted bugs do to ticket types.
 
-use onrush_core::change::HoldChange;
+use super::{decide_on, each_hold};
 use onrush_core::event::Decision;
 use onrush_core::hold::HoldTerms;
 use onrush_core::question::BookingOf;
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::types::AskedTypes;
 use onrush_core::view::Reply;
-use onrush_core::{Change, Command, Event, Refusal, Time};
+use onrush_core::{Command, Event, Refusal, Time};
 use std::sync::Arc;
 
 /// The command, with these types.
@@ -25,21 +25,17 @@ pub(super) fn charge_the_first(
     at: Time,
     command: &Command,
     mut decision: Decision,
-) -> Decision {
+) -> Result<Decision, Refusal> {
     let untyped = event.decide(at, &with_types(command, AskedTypes::default()));
-    let Ok(Decision { reply: Reply::Hold(untyped), .. }) = untyped else { return decision };
-    let (amount_minor, fee_minor) = (untyped.terms.amount_minor, untyped.terms.fee_minor);
-    let charged =
-        |terms: &HoldTerms| Arc::new(HoldTerms { amount_minor, fee_minor, ..terms.clone() });
-    for change in &mut decision.changes {
-        if let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change {
-            *terms = charged(terms);
-        }
-    }
+    let Ok(Decision { reply: Reply::Hold(untyped), .. }) = untyped else { return Ok(decision) };
+    let charge = |terms: &mut HoldTerms| {
+        (terms.amount_minor, terms.fee_minor) =
+            (untyped.terms.amount_minor, untyped.terms.fee_minor);
+    };
     if let (false, Reply::Hold(view)) = (decision.changes.is_empty(), &mut decision.reply) {
-        view.terms = charged(&view.terms);
+        charge(Arc::make_mut(&mut view.terms));
     }
-    decision
+    each_hold(decision, charge)
 }
 
 /// What the rules say if no type has a limit.
@@ -48,15 +44,11 @@ pub(super) fn without_limits(
     at: Time,
     command: &Command,
 ) -> Result<Decision, Refusal> {
-    let rows = event.snapshot().map(|mut row| {
-        if let SnapshotRow::Types(list) = &mut row {
+    decide_on(event, at, command, |row| {
+        if let SnapshotRow::Types(list) = row {
             list.types.iter_mut().for_each(|it| (it.min, it.max) = (0, None));
         }
-        row
-    });
-    let rows: Vec<_> = rows.collect();
-    let other = Event::restore(event.id().clone(), rows).expect("rows of an event restore it");
-    other.decide(at, command)
+    })
 }
 
 /// The answer to a hold that is known, whatever types it names.

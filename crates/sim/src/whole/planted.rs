@@ -4,7 +4,7 @@
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use rusqlite::Connection;
@@ -13,367 +13,179 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Planted {
-    /// The journal's last row is gone.
-    JournalLosesItsEnd,
-    /// The journal's last row is gone, and so is the witness.
-    JournalAndWitnessLoseTheirEnd,
-    /// A row in the middle of the journal is gone.
-    JournalHasAHole,
-    /// A hold in the journal has other units.
-    JournalSaysOtherwise,
-    /// Two decisions have each other's numbers.
-    JournalIsOutOfOrder,
-    /// A confirmation is no part of its decision any more.
-    JournalForgetsAConfirmation,
-    /// A hold in a snapshot has other units, and the checksum is right.
-    SnapshotSaysOtherwise,
-    /// The ledger knows nothing of its newest saga.
-    LedgerForgetsASaga,
-    /// The ledger has a payment that was taken as one that never was.
-    LedgerForgetsMoney,
-    /// A payment that was taken is told to have been for less.
-    LedgerCountsLess,
-    /// A saga under way is said to be over.
-    SagaEndsEarly,
-    /// Sagas are looked at when there is news, and never by themselves.
-    SagasAreNeverDue,
-    /// A refund is said to be done before anybody was asked for it.
-    RefundIsSaidToBeDone,
-    /// A refund is forgotten.
-    RefundIsForgotten,
-    /// Refunds are asked for once more, under another key.
-    RefundIsAskedForTwice,
-    /// The follower of the journal believes to be further than it is.
-    FollowerSkips,
-    /// The answers that keys keep are gone.
-    KeysAreForgottenInFiles,
-    /// The answer that a key keeps is another one's.
-    KeysAreMixedUpInFiles,
-    /// Nothing of what is to be told is written down.
-    MessagesAreForgotten,
-    /// What was tried once in vain is forgotten.
-    MessagesAreTriedOnce,
-    /// What was tried once in vain is given up.
-    MessagesAreGivenUpEarly,
-    /// What is tried again has another id.
-    MessagesChangeTheirIds,
-    /// Each message is told under a second id as well.
-    MessagesAreDoubled,
-    /// Messages for one receiver go to another.
-    MessagesGoAstray,
-    /// Messages of cancellations tell of other refunds.
-    MessagesSayOtherwise,
-    /// What was given up is not known any more.
-    DeadLettersVanish,
-    /// All mail goes to one buyer.
-    MailGoesToAnother,
-    /// The server sees a new key in each request.
-    KeysAreForgotten,
-    /// The server takes every key for its visitor's first.
-    KeysAreMixedUp,
-    /// Holds are promised that were never made.
-    HoldsAreInvented,
-    /// Every request that holds is done twice.
-    HoldsAreDoubled,
-    /// Holds are told to cost less.
-    PricesAreWrong,
-    /// The ticket types that a buyer names are forgotten.
-    TypesAreForgotten,
-    /// The limit of what one card may pay for is forgotten.
-    CardLimitsAreForgotten,
-    /// Bookings that are being paid for are said to be confirmed.
-    ConfirmedTooEarly,
-    /// Holds are said to be released, and are not.
-    ReleasesAreInvented,
-    /// One ticket of several is missing.
-    TicketsAreMissing,
-    /// The first ticket is for something else than what was bought.
-    TicketsAreForAnother,
-    /// The organiser is told that bookings are cancelled, and they are not.
-    OrdersAreInvented,
-    /// What the organiser changes about capacity is done twice.
-    OrdersAreDoubled,
-    /// Tickets let somebody in as often as they are shown.
-    TicketsLetInTwice,
-    /// Who shows a ticket is let in, and it is written down nowhere.
-    CheckInsAreInvented,
-    /// Another value than was asked for is mixed into draws.
-    PublicValuesAreMixedUp,
-    /// Another seed is told than the one that was drawn with.
-    SeedsAreToldWrong,
-    /// Streams do not tell that it is somebody's turn.
-    StreamsForgetTurns,
-    /// Streams tell people that it is their turn while they wait.
-    StreamsInventTurns,
-    /// Streams tell of a place that somebody else has.
-    StreamsMixUpPlaces,
-    /// Streams tell positions behind the end of the line.
-    StreamsMiscount,
-    /// Streams fall silent.
-    StreamsFallSilent,
-    /// The journal's log is never synced, though the disk says so.
-    JournalIsNotSynced,
-    /// The ledger's log is never synced, though the disk says so.
-    LedgerIsNotSynced,
-}
-
 /// Where a fault is.
-enum Where {
-    /// In a file, by what is to be done with it.
-    File(&'static str, &'static str),
-    Router,
+enum Place {
+    /// In the journal, once: the SQL that plants it.
+    Journal(&'static str),
+    /// In all snapshots, at every start.
+    Snapshots,
+    /// In the ledger, once: the SQL that plants it.
+    Ledger(&'static str),
+    /// In the ledger, from then on: after what, and what is done then.
+    LedgerAfter(&'static str, &'static str),
+    /// Between the handlers and the network.
+    Http,
     Stream,
     /// In the disk: what files are called that it never syncs.
     Disk(&'static str),
 }
 
-const JOURNAL: &str = "engine.db";
-const LEDGER: &str = "ledger.db";
+use Place::{Disk, Http, Journal, Ledger, LedgerAfter, Snapshots, Stream};
+
+macro_rules! faults {
+    ($($name:ident = $text:literal, $place:expr;)+) => {
+        /// A fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Planted {$(#[doc = $text] $name,)+}
+
+        impl Planted {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            fn place(self) -> Place {
+                match self {$(Self::$name => $place,)+}
+            }
+        }
+    };
+}
+
+faults! {
+    JournalLosesItsEnd = "the journal's last row is gone",
+        Journal("DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)");
+    JournalAndWitnessLoseTheirEnd = "the journal's last row is gone, and so is the witness",
+        Journal("DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)");
+    JournalHasAHole = "a row in the middle of the journal is gone",
+        Journal("DELETE FROM journal WHERE seq = (SELECT max(seq) / 2 FROM journal)");
+    JournalSaysOtherwise = "a hold in the journal has other units",
+        Journal("UPDATE journal SET body = replace(body, '\"ga\":1', '\"ga\":2') \
+         WHERE seq = (SELECT max(seq) FROM journal WHERE body LIKE '%\"ga\":1%')");
+    JournalIsOutOfOrder = "two decisions have each other's numbers",
+        Journal("UPDATE journal SET seq = -1 WHERE seq = (SELECT max(seq) FROM journal); \
+         UPDATE journal SET seq = seq + 1 WHERE seq = (SELECT max(seq) FROM journal); \
+         UPDATE journal SET seq = (SELECT max(seq) - 1 FROM journal) WHERE seq = -1");
+    JournalForgetsAConfirmation = "a confirmation is no part of its decision any more",
+        Journal("UPDATE journal SET body = '[]' \
+         WHERE seq = (SELECT max(seq) FROM journal WHERE body LIKE '%hold_confirmed%')");
+    SnapshotSaysOtherwise = "a hold in a snapshot has other units, and the checksum is right",
+        Snapshots;
+    LedgerForgetsASaga = "the ledger knows nothing of its newest saga",
+        Ledger("PRAGMA foreign_keys = OFF; DELETE FROM sagas \
+         WHERE booking_id = (SELECT booking_id FROM sagas ORDER BY updated_at DESC LIMIT 1)");
+    LedgerForgetsMoney = "the ledger has a payment that was taken as one that never was",
+        Ledger("UPDATE payments SET stage = 'void', captured_minor = 0 \
+         WHERE payment_id = (SELECT payment_id FROM payments WHERE stage = 'captured' LIMIT 1)");
+    LedgerCountsLess = "a payment that was taken is told to have been for less",
+        Ledger("UPDATE payments SET captured_minor = captured_minor - 1 \
+         WHERE payment_id = (SELECT payment_id FROM payments WHERE stage = 'captured' LIMIT 1)");
+    SagaEndsEarly = "a saga under way is said to be over",
+        Ledger("UPDATE sagas SET current_step = 'FAILED', next_at = NULL WHERE booking_id = \
+         (SELECT booking_id FROM sagas WHERE current_step = 'PAYMENT_SENT' LIMIT 1)");
+    SagasAreNeverDue = "sagas are looked at when there is news, and never by themselves",
+        LedgerAfter("UPDATE OF next_at ON sagas WHEN new.next_at < 9000000000000",
+         "UPDATE sagas SET next_at = 9000000000000 WHERE booking_id = new.booking_id");
+    RefundIsSaidToBeDone = "a refund is said to be done before anybody was asked for it",
+        LedgerAfter("INSERT ON refunds",
+         "UPDATE refunds SET status = 'done' WHERE refund_id = new.refund_id");
+    RefundIsForgotten = "a refund is forgotten",
+        LedgerAfter("INSERT ON refunds", "DELETE FROM refunds WHERE refund_id = new.refund_id");
+    RefundIsAskedForTwice = "refunds are asked for once more, under another key",
+        LedgerAfter(
+         "UPDATE OF status ON refunds WHEN new.status = 'done' AND new.refund_id NOT LIKE '%+'",
+         "UPDATE refunds SET refund_id = refund_id || '+', status = 'requested' \
+         WHERE refund_id = new.refund_id");
+    FollowerSkips = "the follower of the journal believes to be further than it is",
+        Ledger("UPDATE feed_cursor SET seq = seq + 40 WHERE id = 1");
+    KeysAreForgottenInFiles = "the answers that keys keep are gone",
+        LedgerAfter("UPDATE OF status ON requests",
+         "DELETE FROM requests WHERE request_key = new.request_key");
+    KeysAreMixedUpInFiles = "the answer that a key keeps is another one's",
+        LedgerAfter("UPDATE OF status ON requests",
+         "UPDATE requests SET body = (SELECT body FROM requests WHERE status IS NOT NULL \
+         ORDER BY begun_at LIMIT 1) WHERE request_key = new.request_key");
+    MessagesAreForgotten = "nothing of what is to be told is written down",
+        LedgerAfter("INSERT ON deliveries",
+         "DELETE FROM deliveries WHERE message_id = new.message_id");
+    MessagesAreTriedOnce = "what was tried once in vain is forgotten",
+        LedgerAfter("UPDATE OF attempts ON deliveries",
+         "DELETE FROM deliveries WHERE message_id = new.message_id");
+    MessagesAreGivenUpEarly = "what was tried once in vain is given up",
+        LedgerAfter("UPDATE OF attempts ON deliveries WHEN new.next_at IS NOT NULL",
+         "UPDATE deliveries SET next_at = NULL, died_at = new.since \
+         WHERE message_id = new.message_id AND channel = new.channel");
+    MessagesChangeTheirIds = "what is tried again has another id",
+        LedgerAfter("UPDATE OF attempts ON deliveries",
+         "INSERT OR IGNORE INTO messages SELECT message_id || '+', kind, event_id, \
+         booking_id, at, body FROM messages WHERE message_id = new.message_id; \
+         UPDATE deliveries SET message_id = message_id || '+' \
+         WHERE message_id = new.message_id AND channel = new.channel");
+    MessagesAreDoubled = "each message is told under a second id as well",
+        LedgerAfter("INSERT ON deliveries",
+         "INSERT OR IGNORE INTO messages SELECT message_id || '+', kind, event_id, \
+         booking_id, at, body FROM messages WHERE message_id = new.message_id; \
+         INSERT OR IGNORE INTO deliveries (message_id, channel, attempts, since, next_at) \
+         VALUES (new.message_id || '+', new.channel, 0, new.since, new.next_at)");
+    MessagesGoAstray = "messages for one receiver go to another",
+        LedgerAfter("INSERT ON deliveries WHEN new.channel = 'webhook:books'",
+         "UPDATE OR REPLACE deliveries SET channel = 'webhook:door' \
+         WHERE message_id = new.message_id AND channel = new.channel");
+    MessagesSayOtherwise = "messages of cancellations tell of other refunds",
+        LedgerAfter("INSERT ON messages WHEN new.kind = 'booking_cancelled'",
+         "UPDATE messages SET body = json_set(body, '$.refund_minor', 1) \
+         WHERE message_id = new.message_id");
+    DeadLettersVanish = "what was given up is not known any more",
+        LedgerAfter("UPDATE OF died_at ON deliveries WHEN new.died_at IS NOT NULL",
+         "DELETE FROM deliveries WHERE message_id = new.message_id");
+    MailGoesToAnother = "all mail goes to one buyer",
+        LedgerAfter("INSERT ON buyers",
+         "UPDATE buyers SET email = 'buyer-0@mail.example' WHERE booking_id = new.booking_id");
+    KeysAreForgotten = "the server sees a new key in each request", Http;
+    KeysAreMixedUp = "the server takes every key for its visitor's first", Http;
+    HoldsAreInvented = "holds are promised that were never made", Http;
+    HoldsAreDoubled = "every request that holds is done twice", Http;
+    PricesAreWrong = "holds are told to cost less", Http;
+    TypesAreForgotten = "the ticket types that a buyer names are forgotten", Http;
+    CardLimitsAreForgotten = "the limit of what one card may pay for is forgotten", Http;
+    ConfirmedTooEarly = "bookings that are being paid for are said to be confirmed", Http;
+    ReleasesAreInvented = "holds are said to be released, and are not", Http;
+    TicketsAreMissing = "one ticket of several is missing", Http;
+    TicketsAreForAnother = "the first ticket is for something else than what was bought", Http;
+    OrdersAreInvented = "the organiser is told that bookings are cancelled, and they are not", Http;
+    OrdersAreDoubled = "what the organiser changes about capacity is done twice", Http;
+    TicketsLetInTwice = "tickets let somebody in as often as they are shown", Http;
+    CheckInsAreInvented = "who shows a ticket is let in, and it is written down nowhere", Http;
+    PublicValuesAreMixedUp = "another value than was asked for is mixed into draws", Http;
+    SeedsAreToldWrong = "another seed is told than the one that was drawn with", Http;
+    StreamsForgetTurns = "streams do not tell that it is somebody's turn", Stream;
+    StreamsInventTurns = "streams tell people that it is their turn while they wait", Stream;
+    StreamsMixUpPlaces = "streams tell of a place that somebody else has", Stream;
+    StreamsMiscount = "streams tell positions behind the end of the line", Stream;
+    StreamsFallSilent = "streams fall silent", Stream;
+    JournalIsNotSynced = "the journal's log is never synced, though the disk says so",
+        Disk("engine.db-wal");
+    LedgerIsNotSynced = "the ledger's log is never synced, though the disk says so",
+        Disk("ledger.db-wal");
+}
 
 impl Planted {
-    /// All of them.
-    pub const ALL: [Self; 51] = [
-        Self::JournalLosesItsEnd,
-        Self::JournalAndWitnessLoseTheirEnd,
-        Self::JournalHasAHole,
-        Self::JournalSaysOtherwise,
-        Self::JournalIsOutOfOrder,
-        Self::JournalForgetsAConfirmation,
-        Self::SnapshotSaysOtherwise,
-        Self::LedgerForgetsASaga,
-        Self::LedgerForgetsMoney,
-        Self::LedgerCountsLess,
-        Self::SagaEndsEarly,
-        Self::SagasAreNeverDue,
-        Self::RefundIsSaidToBeDone,
-        Self::RefundIsForgotten,
-        Self::RefundIsAskedForTwice,
-        Self::FollowerSkips,
-        Self::KeysAreForgottenInFiles,
-        Self::KeysAreMixedUpInFiles,
-        Self::MessagesAreForgotten,
-        Self::MessagesAreTriedOnce,
-        Self::MessagesAreGivenUpEarly,
-        Self::MessagesChangeTheirIds,
-        Self::MessagesAreDoubled,
-        Self::MessagesGoAstray,
-        Self::MessagesSayOtherwise,
-        Self::DeadLettersVanish,
-        Self::MailGoesToAnother,
-        Self::KeysAreForgotten,
-        Self::KeysAreMixedUp,
-        Self::HoldsAreInvented,
-        Self::HoldsAreDoubled,
-        Self::PricesAreWrong,
-        Self::TypesAreForgotten,
-        Self::CardLimitsAreForgotten,
-        Self::ConfirmedTooEarly,
-        Self::ReleasesAreInvented,
-        Self::TicketsAreMissing,
-        Self::TicketsAreForAnother,
-        Self::OrdersAreInvented,
-        Self::OrdersAreDoubled,
-        Self::TicketsLetInTwice,
-        Self::CheckInsAreInvented,
-        Self::PublicValuesAreMixedUp,
-        Self::SeedsAreToldWrong,
-        Self::StreamsForgetTurns,
-        Self::StreamsInventTurns,
-        Self::StreamsMixUpPlaces,
-        Self::StreamsMiscount,
-        Self::StreamsFallSilent,
-        Self::JournalIsNotSynced,
-        Self::LedgerIsNotSynced,
-    ];
-
-    fn place(self) -> Where {
-        match self {
-            Self::JournalLosesItsEnd | Self::JournalAndWitnessLoseTheirEnd => Where::File(
-                JOURNAL,
-                "DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)",
-            ),
-            Self::JournalHasAHole => Where::File(
-                JOURNAL,
-                "DELETE FROM journal WHERE seq = (SELECT max(seq) / 2 FROM journal)",
-            ),
-            Self::JournalSaysOtherwise => Where::File(
-                JOURNAL,
-                "UPDATE journal SET body = replace(body, '\"ga\":1', '\"ga\":2') \
-                 WHERE seq = (SELECT max(seq) FROM journal WHERE body LIKE '%\"ga\":1%')",
-            ),
-            Self::JournalIsOutOfOrder => Where::File(
-                JOURNAL,
-                "UPDATE journal SET seq = -1 WHERE seq = (SELECT max(seq) FROM journal); \
-                 UPDATE journal SET seq = seq + 1 WHERE seq = (SELECT max(seq) FROM journal); \
-                 UPDATE journal SET seq = (SELECT max(seq) - 1 FROM journal) WHERE seq = -1",
-            ),
-            Self::JournalForgetsAConfirmation => Where::File(
-                JOURNAL,
-                "UPDATE journal SET body = '[]' WHERE seq = (SELECT max(seq) FROM journal \
-                 WHERE body LIKE '%hold_confirmed%')",
-            ),
-            Self::SnapshotSaysOtherwise => Where::File(JOURNAL, ""),
-            Self::LedgerForgetsASaga => Where::File(
-                LEDGER,
-                "PRAGMA foreign_keys = OFF; DELETE FROM sagas WHERE booking_id = \
-                 (SELECT booking_id FROM sagas ORDER BY updated_at DESC LIMIT 1)",
-            ),
-            Self::LedgerForgetsMoney => Where::File(
-                LEDGER,
-                "UPDATE payments SET stage = 'void', captured_minor = 0 WHERE payment_id = \
-                 (SELECT payment_id FROM payments WHERE stage = 'captured' LIMIT 1)",
-            ),
-            Self::LedgerCountsLess => Where::File(
-                LEDGER,
-                "UPDATE payments SET captured_minor = captured_minor - 1 WHERE payment_id = \
-                 (SELECT payment_id FROM payments WHERE stage = 'captured' LIMIT 1)",
-            ),
-            Self::SagaEndsEarly => Where::File(
-                LEDGER,
-                "UPDATE sagas SET current_step = 'FAILED', next_at = NULL WHERE booking_id = \
-                 (SELECT booking_id FROM sagas WHERE current_step = 'PAYMENT_SENT' LIMIT 1)",
-            ),
-            Self::SagasAreNeverDue => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF next_at ON sagas \
-                 WHEN new.next_at < 9000000000000 BEGIN \
-                 UPDATE sagas SET next_at = 9000000000000 WHERE booking_id = new.booking_id; END",
-            ),
-            Self::RefundIsSaidToBeDone => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON refunds BEGIN \
-                 UPDATE refunds SET status = 'done' WHERE refund_id = new.refund_id; END",
-            ),
-            Self::RefundIsForgotten => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON refunds BEGIN \
-                 DELETE FROM refunds WHERE refund_id = new.refund_id; END",
-            ),
-            Self::RefundIsAskedForTwice => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF status ON refunds \
-                 WHEN new.status = 'done' AND new.refund_id NOT LIKE '%+' BEGIN \
-                 UPDATE refunds SET refund_id = refund_id || '+', status = 'requested' \
-                 WHERE refund_id = new.refund_id; END",
-            ),
-            Self::FollowerSkips => {
-                Where::File(LEDGER, "UPDATE feed_cursor SET seq = seq + 40 WHERE id = 1")
-            }
-            Self::KeysAreForgottenInFiles => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF status ON requests BEGIN \
-                 DELETE FROM requests WHERE request_key = new.request_key; END",
-            ),
-            Self::KeysAreMixedUpInFiles => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF status ON requests BEGIN \
-                 UPDATE requests SET body = (SELECT body FROM requests WHERE status IS NOT NULL \
-                 ORDER BY begun_at LIMIT 1) WHERE request_key = new.request_key; END",
-            ),
-            Self::MessagesAreForgotten => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON deliveries BEGIN \
-                 DELETE FROM deliveries WHERE message_id = new.message_id; END",
-            ),
-            Self::MessagesAreTriedOnce => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF attempts ON deliveries BEGIN \
-                 DELETE FROM deliveries WHERE message_id = new.message_id; END",
-            ),
-            Self::MessagesAreGivenUpEarly => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF attempts ON deliveries \
-                 WHEN new.next_at IS NOT NULL BEGIN \
-                 UPDATE deliveries SET next_at = NULL, died_at = new.since \
-                 WHERE message_id = new.message_id AND channel = new.channel; END",
-            ),
-            Self::MessagesChangeTheirIds => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF attempts ON deliveries BEGIN \
-                 INSERT OR IGNORE INTO messages SELECT message_id || '+', kind, event_id, \
-                 booking_id, at, body FROM messages WHERE message_id = new.message_id; \
-                 UPDATE deliveries SET message_id = message_id || '+' \
-                 WHERE message_id = new.message_id AND channel = new.channel; END",
-            ),
-            Self::MessagesAreDoubled => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON deliveries BEGIN \
-                 INSERT OR IGNORE INTO messages SELECT message_id || '+', kind, event_id, \
-                 booking_id, at, body FROM messages WHERE message_id = new.message_id; \
-                 INSERT OR IGNORE INTO deliveries (message_id, channel, attempts, since, next_at) \
-                 VALUES (new.message_id || '+', new.channel, 0, new.since, new.next_at); END",
-            ),
-            Self::MessagesGoAstray => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON deliveries \
-                 WHEN new.channel = 'webhook:books' BEGIN \
-                 UPDATE OR REPLACE deliveries SET channel = 'webhook:door' \
-                 WHERE message_id = new.message_id AND channel = new.channel; END",
-            ),
-            Self::MessagesSayOtherwise => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON messages \
-                 WHEN new.kind = 'booking_cancelled' BEGIN \
-                 UPDATE messages SET body = json_set(body, '$.refund_minor', 1) \
-                 WHERE message_id = new.message_id; END",
-            ),
-            Self::DeadLettersVanish => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF died_at ON deliveries \
-                 WHEN new.died_at IS NOT NULL BEGIN \
-                 DELETE FROM deliveries WHERE message_id = new.message_id; END",
-            ),
-            Self::MailGoesToAnother => Where::File(
-                LEDGER,
-                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON buyers BEGIN \
-                 UPDATE buyers SET email = 'buyer-0@mail.example' \
-                 WHERE booking_id = new.booking_id; END",
-            ),
-            Self::KeysAreForgotten
-            | Self::KeysAreMixedUp
-            | Self::HoldsAreInvented
-            | Self::HoldsAreDoubled
-            | Self::PricesAreWrong
-            | Self::TypesAreForgotten
-            | Self::CardLimitsAreForgotten
-            | Self::ConfirmedTooEarly
-            | Self::ReleasesAreInvented
-            | Self::TicketsAreMissing
-            | Self::TicketsAreForAnother
-            | Self::OrdersAreInvented
-            | Self::OrdersAreDoubled
-            | Self::TicketsLetInTwice
-            | Self::CheckInsAreInvented
-            | Self::PublicValuesAreMixedUp
-            | Self::SeedsAreToldWrong => Where::Router,
-            Self::StreamsForgetTurns
-            | Self::StreamsInventTurns
-            | Self::StreamsMixUpPlaces
-            | Self::StreamsMiscount
-            | Self::StreamsFallSilent => Where::Stream,
-            Self::JournalIsNotSynced => Where::Disk("engine.db-wal"),
-            Self::LedgerIsNotSynced => Where::Disk("ledger.db-wal"),
-        }
-    }
-
     /// What is in the names of the files that the disk never syncs, if it is such a fault.
     pub(super) fn unsynced(self) -> Option<&'static str> {
-        match self.place() {
-            Where::Disk(names) => Some(names),
-            Where::File(..) | Where::Router | Where::Stream => None,
-        }
+        let Disk(names) = self.place() else { return None };
+        Some(names)
     }
 
     /// Puts it into the files of a server that was killed so often: after the second time, and again
     /// if the power goes while it starts.
     pub(super) fn into_files(self, dir: &Path, kills: u64) {
-        let Where::File(file, sql) = self.place() else { return };
-        if self == Self::SnapshotSaysOtherwise {
-            return change_snapshots(dir);
-        }
+        let (file, sql) = match self.place() {
+            Journal(sql) => ("engine.db", sql.to_owned()),
+            Ledger(sql) => ("ledger.db", sql.to_owned()),
+            LedgerAfter(when, sql) => {
+                let trigger = "CREATE TRIGGER IF NOT EXISTS planted AFTER";
+                ("ledger.db", format!("{trigger} {when} BEGIN {sql}; END"))
+            }
+            Snapshots => return change_snapshots(dir),
+            Http | Stream | Disk(_) => return,
+        };
         if kills != 2 {
             return;
         }
@@ -384,12 +196,12 @@ impl Planted {
             }
         }
         let connection = Connection::open(dir.join(file)).expect("the file can be opened");
-        connection.execute_batch(sql).expect("the fault can be planted");
+        connection.execute_batch(&sql).expect("the fault can be planted");
     }
 
     /// Puts it between the handlers and the network.
     pub(super) fn into_router(self, router: Router) -> Router {
-        let Where::Router = self.place() else { return router };
+        let Http = self.place() else { return router };
         let asked = Arc::new(AtomicU64::new(0));
         router.layer(from_fn(move |request: Request, next: Next| {
             let nth = asked.fetch_add(1, Ordering::Relaxed);
@@ -399,111 +211,93 @@ impl Planted {
 
     async fn on_the_way(self, nth: u64, mut request: Request, next: Next) -> Response {
         let path = request.uri().path().to_owned();
+        let ends = |end: &str| path.ends_with(end);
         let posts = *request.method() == Method::POST;
-        let holds = posts && path.starts_with("/api/v1/events/") && path.ends_with("/bookings");
+        let holds = posts && path.starts_with("/api/v1/events/") && ends("/bookings");
         let looks = *request.method() == Method::GET && path.starts_with("/api/v1/bookings/");
-        let key = request.headers_mut().get_mut("idempotency-key");
-        if let Some(key) = key {
-            if self == Self::KeysAreForgotten {
-                *key = HeaderValue::from(nth);
-            } else if self == Self::KeysAreMixedUp {
-                *key = HeaderValue::from_static("1");
-            }
-        }
-        if self == Self::HoldsAreInvented && holds && nth.is_multiple_of(5) {
-            return answer(StatusCode::CREATED, &an_invented_hold());
-        }
-        if self == Self::ReleasesAreInvented && posts && path.ends_with("/cancel") {
-            return answer(StatusCode::OK, &json!({ "status": "released" }));
-        }
-        if self == Self::TypesAreForgotten && holds {
-            let untyped = |asked: &mut Value| {
-                drop(asked.as_object_mut().and_then(|asked| asked.remove("types")));
-            };
-            return next.run(with_another_body(request, untyped).await).await;
-        }
-        if self == Self::CardLimitsAreForgotten && posts && path == "/api/v1/admin/events" {
-            let unlimited = |asked: &mut Value| {
-                drop(asked.as_object_mut().and_then(|asked| asked.remove("max_per_card")));
-            };
-            return next.run(with_another_body(request, unlimited).await).await;
-        }
-        if self == Self::HoldsAreDoubled && holds {
-            return twice(request, next, nth).await;
-        }
         let orders = path.starts_with("/api/v1/admin/");
-        if self == Self::OrdersAreInvented && orders && path.ends_with("/cancel") {
-            return answer(StatusCode::OK, &json!({ "status": "cancelled" }));
+        match self {
+            Self::KeysAreForgotten => change_key(&mut request, HeaderValue::from(nth)),
+            Self::KeysAreMixedUp => change_key(&mut request, HeaderValue::from_static("1")),
+            Self::HoldsAreInvented if holds && nth.is_multiple_of(5) => {
+                return answer(StatusCode::CREATED, &an_invented_hold());
+            }
+            Self::ReleasesAreInvented if posts && ends("/cancel") => {
+                return answer(StatusCode::OK, &json!({ "status": "released" }));
+            }
+            Self::OrdersAreInvented if orders && ends("/cancel") => {
+                return answer(StatusCode::OK, &json!({ "status": "cancelled" }));
+            }
+            Self::CheckInsAreInvented if ends("/check-in") => {
+                return answer(StatusCode::OK, &json!({}));
+            }
+            Self::HoldsAreDoubled if holds => return twice(request, next, nth).await,
+            Self::OrdersAreDoubled if orders && ends("/capacity") => {
+                return twice(request, next, nth).await;
+            }
+            Self::TypesAreForgotten if holds => {
+                request = with_another_body(request, |asked| forget(asked, "types")).await;
+            }
+            Self::CardLimitsAreForgotten if posts && path == "/api/v1/admin/events" => {
+                request = with_another_body(request, |asked| forget(asked, "max_per_card")).await;
+            }
+            Self::PublicValuesAreMixedUp if orders && ends("/open") => {
+                let another = |asked: &mut Value| {
+                    if asked["public_value"].is_string() {
+                        *asked = json!({ "public_value": "somebody's" });
+                    }
+                };
+                request = with_another_body(request, another).await;
+            }
+            _ => {}
         }
-        if self == Self::OrdersAreDoubled && orders && path.ends_with("/capacity") {
-            return twice(request, next, nth).await;
-        }
-        if self == Self::CheckInsAreInvented && path.ends_with("/check-in") {
-            return answer(StatusCode::OK, &json!({}));
-        }
-        if self == Self::TicketsLetInTwice && path.ends_with("/check-in") {
-            let mut answer = next.run(request).await;
-            *answer.status_mut() = StatusCode::OK;
-            return answer;
-        }
-        if self == Self::PublicValuesAreMixedUp && orders && path.ends_with("/open") {
-            let another = |asked: &mut Value| {
-                if asked["public_value"].is_string() {
-                    *asked = json!({ "public_value": "somebody's" });
-                }
-            };
-            return next.run(with_another_body(request, another).await).await;
-        }
-        let change: fn(&mut Value) = if self == Self::SeedsAreToldWrong && path.ends_with("/draw") {
-            |body| body["seed"] = "00".repeat(32).into()
-        } else if self == Self::PricesAreWrong && holds {
-            |body| {
+        let mut answer = next.run(request).await;
+        let change: fn(&mut Value) = match self {
+            Self::TicketsLetInTwice if ends("/check-in") => {
+                *answer.status_mut() = StatusCode::OK;
+                return answer;
+            }
+            Self::SeedsAreToldWrong if ends("/draw") => {
+                |body| body["seed"] = "00".repeat(32).into()
+            }
+            Self::PricesAreWrong if holds => |body| {
                 if let Some(amount) = body["amount_minor"].as_i64() {
                     body["amount_minor"] = (amount - 1).into();
                 }
-            }
-        } else if self == Self::ConfirmedTooEarly && looks {
-            |body| {
+            },
+            Self::ConfirmedTooEarly if looks => |body| {
                 if body["status"] == "paying" {
                     body["status"] = "confirmed".into();
                 }
+            },
+            Self::TicketsAreMissing if looks && ends("/tickets") => {
+                |body| drop(body["tickets"].as_array_mut().and_then(Vec::pop))
             }
-        } else if self == Self::TicketsAreMissing && looks && path.ends_with("/tickets") {
-            |body| drop(body["tickets"].as_array_mut().and_then(Vec::pop))
-        } else if self == Self::TicketsAreForAnother && looks && path.ends_with("/tickets") {
-            |body| {
-                if let Some(first) = body["tickets"].as_array_mut().and_then(|all| all.first_mut())
-                {
+            Self::TicketsAreForAnother if looks && ends("/tickets") => |body| {
+                if let Some(first) = body["tickets"].get_mut(0) {
                     first["for"] = json!({ "seat": "s0" });
                 }
-            }
-        } else {
-            return next.run(request).await;
+            },
+            _ => return answer,
         };
-        changed(next.run(request).await, change).await
+        let (mut parts, body) = answer.into_parts();
+        let body = changed(body, &mut parts.headers, change).await;
+        Response::from_parts(parts, body)
     }
 
     /// What a stream tells in place of what it should; nothing if it tells nothing.
     pub(super) fn in_stream(self, mut message: Value, nth: u64) -> Option<Value> {
-        let kind = message["type"].as_str().unwrap_or_default().to_owned();
-        if self == Self::StreamsFallSilent && nth > 2 {
-            return None;
-        }
-        if kind == "your_turn" {
-            if self == Self::StreamsForgetTurns {
-                return None;
-            }
-            if self == Self::StreamsMixUpPlaces {
+        match (self, message["type"].as_str().unwrap_or_default()) {
+            (Self::StreamsFallSilent, _) if nth > 2 => return None,
+            (Self::StreamsForgetTurns, "your_turn") => return None,
+            (Self::StreamsMixUpPlaces, "your_turn") => {
                 message["place"] = "00000000000000000000000000000001".into();
             }
-        }
-        if kind == "position" {
-            if self == Self::StreamsInventTurns && nth.is_multiple_of(4) {
+            (Self::StreamsInventTurns, "position") if nth.is_multiple_of(4) => {
                 message["type"] = "your_turn".into();
             }
-            if self == Self::StreamsMiscount {
-                message["position"] = 1_000_000.into();
-            }
+            (Self::StreamsMiscount, "position") => message["position"] = 1_000_000.into(),
+            (_, _) => {}
         }
         Some(message)
     }
@@ -527,16 +321,22 @@ async fn twice(request: Request, next: Next, nth: u64) -> Response {
     next.run(Request::from_parts(parts, Body::from(bytes))).await
 }
 
+/// Has a request that has a key have this one.
+fn change_key(request: &mut Request, other: HeaderValue) {
+    if let Some(key) = request.headers_mut().get_mut("idempotency-key") {
+        *key = other;
+    }
+}
+
+fn forget(asked: &mut Value, name: &str) {
+    drop(asked.as_object_mut().and_then(|asked| asked.remove(name)));
+}
+
 /// The same request with another body.
 async fn with_another_body(request: Request, change: impl FnOnce(&mut Value)) -> Request {
     let (mut parts, body) = request.into_parts();
-    let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    let Ok(mut asked) = serde_json::from_slice(&bytes) else {
-        return Request::from_parts(parts, Body::from(bytes));
-    };
-    change(&mut asked);
-    parts.headers.remove("content-length");
-    Request::from_parts(parts, Body::from(asked.to_string()))
+    let body = changed(body, &mut parts.headers, change).await;
+    Request::from_parts(parts, body)
 }
 
 fn answer(status: StatusCode, body: &Value) -> Response {
@@ -545,16 +345,13 @@ fn answer(status: StatusCode, body: &Value) -> Response {
     answer
 }
 
-/// The same answer with another body.
-async fn changed(answer: Response, change: impl FnOnce(&mut Value)) -> Response {
-    let (mut parts, body) = answer.into_parts();
+/// Another body, if it is JSON.
+async fn changed(body: Body, headers: &mut HeaderMap, change: impl FnOnce(&mut Value)) -> Body {
     let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    let Ok(mut value) = serde_json::from_slice(&bytes) else {
-        return Response::from_parts(parts, Body::from(bytes));
-    };
+    let Ok(mut value) = serde_json::from_slice(&bytes) else { return Body::from(bytes) };
     change(&mut value);
-    parts.headers.remove("content-length");
-    Response::from_parts(parts, Body::from(value.to_string()))
+    headers.remove("content-length");
+    Body::from(value.to_string())
 }
 
 /// Has holds of snapshots say otherwise, under checksums that are right.
