@@ -152,13 +152,8 @@ struct Taken {
 /// Takes one seat of twenty, evenly over the time, four at once in rows that others leave alone.
 async fn take_seats(pool: &Pool, round: u32, time: Duration) -> Result<Taken, String> {
     #[derive(Deserialize)]
-    struct Visitor {
-        token: String,
-    }
-    #[derive(Deserialize)]
     struct Held {}
-    let visitor: Visitor =
-        Served::ask(pool, Request::to("POST", "/api/v1/visitors").bare()).await?;
+    let token = Served::visitor(pool).await?;
     let holds = SECTIONS * ROWS * SEATS / TAKEN_OF / PARTY;
     let begun = Instant::now();
     let mut taken = Taken { seats: 0, took: Latency::new() };
@@ -171,7 +166,7 @@ async fn take_seats(pool: &Pool, round: u32, time: Duration) -> Result<Taken, St
         let seats: Vec<String> =
             (1..=PARTY).map(|number| seat_id(row, group * PARTY + number)).collect();
         let asking = Request::to("POST", &format!("/api/v1/events/{EVENT}/bookings"))
-            .token(&visitor.token)
+            .token(&token)
             .key(&format!("map-{round}-{nth}"))
             .json(&json!({"seats": seats}).to_string());
         let sent = Instant::now();

@@ -37,6 +37,11 @@ struct Ready {
     operator_listen: Option<SocketAddr>,
 }
 
+#[derive(Deserialize)]
+struct Visitor {
+    token: String,
+}
+
 impl Served {
     /// Starts the product on `data`.
     pub(super) fn product(data: &Path) -> Result<Self, String> {
@@ -46,18 +51,8 @@ impl Served {
     fn command(data: &Path) -> Result<Command, String> {
         let mut command = this_program()?;
         command
-            .args([
-                "serve",
-                "--json",
-                "--log",
-                "error",
-                "--listen",
-                "127.0.0.1:0",
-                "--operator-listen",
-                "off",
-                "--stop-with-input",
-                "--data",
-            ])
+            .args(["serve", "--json", "--log", "error", "--listen", "127.0.0.1:0"])
+            .args(["--operator-listen", "off", "--stop-with-input", "--data"])
             .arg(data)
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
             // The load is a few visitors' on one address, as fast as they can.
@@ -173,6 +168,12 @@ impl Served {
             status => Err(format!("status {status}: {}", String::from_utf8_lossy(answer.body))),
         });
         answer.await.map_err(|error| error.to_string())?
+    }
+
+    /// A new visitor's token.
+    pub(super) async fn visitor(pool: &Pool) -> Result<String, String> {
+        let visitor = Self::ask(pool, Request::to("POST", "/api/v1/visitors").bare()).await;
+        visitor.map(|Visitor { token }| token)
     }
 
     /// Asks something of the admin paths.

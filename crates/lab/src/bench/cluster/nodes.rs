@@ -7,7 +7,7 @@
 
 use super::super::common::{Common, measure};
 use super::super::http::closed_loop::{Round, Template, round};
-use super::super::http::rates::{SET_UP_CONNECTIONS, spread, visitors};
+use super::super::http::rates::{SET_UP_CONNECTIONS, spread, waiting};
 use super::super::results::Results;
 use super::super::server::{Served, processor_ticks};
 use crate::load::{Pool, Request};
@@ -75,20 +75,7 @@ async fn positions(common: &Common, results: &mut Results) -> Result<(), String>
     let cluster = Cluster::start(common)?;
     let bare = Served::bare()?;
     let pool = Pool::new(cluster.nodes[0].address, SET_UP_CONNECTIONS as usize);
-    Served::admin(
-        &pool,
-        "POST",
-        "/events",
-        "{\"event\":\"room\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":{}}",
-    )
-    .await?;
-    Served::admin(&pool, "POST", "/events/room/prequeue", "{}").await?;
-    let waiting = common.size(WAITING).max(256);
-    let tokens = visitors(&pool, waiting, "waiting", async |token: &str| {
-        let join = Request::to("POST", QUEUE).token(token).bare();
-        Served::ask::<serde_json::Value>(&pool, join).await.map(drop)
-    })
-    .await?;
+    let tokens = waiting(&pool, common.size(WAITING).max(256)).await?;
     let first = Request::to("GET", QUEUE).token(&tokens[0]).bare();
     let Place { as_of } = Served::ask(&pool, first).await?;
     let as_of = as_of.ok_or("a node does not say what its answers are of")?;

@@ -7,7 +7,6 @@ use super::super::server::Served;
 use super::closed_loop::{DIGITS, Round, Template, round};
 use crate::load::{Pool, Request};
 use onrush_terminal::show::{Progress, count, ms, say};
-use serde::Deserialize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -18,11 +17,6 @@ const WAITING: u64 = 100_000;
 /// Connections that set things up.
 pub(crate) const SET_UP_CONNECTIONS: u64 = 128;
 const HOLD: &str = "{\"pools\":{\"ga\":1}}";
-
-#[derive(Deserialize)]
-struct Visitor {
-    token: String,
-}
 
 /// What a unit costs in the event that is on sale, and what the figures are called.
 #[derive(Clone, Copy)]
@@ -62,14 +56,9 @@ pub(super) async fn holds(
     };
     let bare = Served::bare()?;
     let pool = Pool::new(product.address, SET_UP_CONNECTIONS as usize);
-    Served::admin(
-        &pool,
-        "POST",
-        "/events",
-        "{\"event\":\"flash\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":null,\
-         \"max_per_user\":null,\"hold_ttl_ms\":86400000,\"hold_max_ms\":86400000}",
-    )
-    .await?;
+    let event = "{\"event\":\"flash\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":null,\
+                 \"max_per_user\":null,\"hold_ttl_ms\":86400000,\"hold_max_ms\":86400000}";
+    Served::admin(&pool, "POST", "/events", event).await?;
     let stock =
         format!("{{\"pool\":\"ga\",\"capacity\":1000000000,\"price_minor\":{}}}", price.minor());
     Served::admin(&pool, "POST", "/events/flash/pools", &stock).await?;
@@ -116,20 +105,7 @@ pub(super) async fn positions(
     let product = Served::product(scratch.path())?;
     let bare = Served::bare()?;
     let pool = Pool::new(product.address, SET_UP_CONNECTIONS as usize);
-    Served::admin(
-        &pool,
-        "POST",
-        "/events",
-        "{\"event\":\"room\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":{}}",
-    )
-    .await?;
-    Served::admin(&pool, "POST", "/events/room/prequeue", "{}").await?;
-    let waiting = common.size(WAITING).max(256);
-    let tokens = visitors(&pool, waiting, "waiting", async |token: &str| {
-        let join = Request::to("POST", "/api/v1/events/room/queue").token(token).bare();
-        Served::ask::<serde_json::Value>(&pool, join).await.map(drop)
-    })
-    .await?;
+    let tokens = waiting(&pool, common.size(WAITING).max(256)).await?;
 
     let connections = 256;
     let request = |path: &str, token: &String| Request::to("GET", path).token(token).bare();
@@ -146,8 +122,20 @@ pub(super) async fn positions(
     Ok(())
 }
 
+/// Makes a room, and so many visitors wait before it; says their tokens.
+pub(crate) async fn waiting(pool: &Pool, total: u64) -> Result<Vec<String>, String> {
+    let event = "{\"event\":\"room\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":{}}";
+    Served::admin(pool, "POST", "/events", event).await?;
+    Served::admin(pool, "POST", "/events/room/prequeue", "{}").await?;
+    visitors(pool, total, "waiting", async |token: &str| {
+        let join = Request::to("POST", "/api/v1/events/room/queue").token(token).bare();
+        Served::ask::<serde_json::Value>(pool, join).await.map(drop)
+    })
+    .await
+}
+
 /// Makes visitors, does something with each one's token, and says all tokens.
-pub(crate) async fn visitors(
+async fn visitors(
     pool: &Pool,
     total: u64,
     what: &str,
@@ -157,10 +145,9 @@ pub(crate) async fn visitors(
     let caller = async |first: u64| {
         let mut tokens = Vec::new();
         for _ in (first..total).step_by(SET_UP_CONNECTIONS as usize) {
-            let visitor: Visitor =
-                Served::ask(pool, Request::to("POST", "/api/v1/visitors").bare()).await?;
-            then(&visitor.token).await?;
-            tokens.push(visitor.token);
+            let token = Served::visitor(pool).await?;
+            then(&token).await?;
+            tokens.push(token);
             done.fetch_add(1, Ordering::Relaxed);
         }
         Ok::<_, String>(tokens)

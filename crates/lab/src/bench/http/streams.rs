@@ -8,7 +8,6 @@ use crate::load::stream::EventStream;
 use crate::load::{Latency, Pool, Request, allow_open_files};
 use onrush_serve::{Share, files_wanted};
 use onrush_terminal::show::{Progress, count, ms, say};
-use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -22,11 +21,6 @@ const TURNS: u64 = 1_000;
 const OPENING: usize = 64;
 /// How long "your turn" is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-#[derive(Deserialize)]
-struct Visitor {
-    token: String,
-}
 
 pub(super) async fn run(common: &Common, results: &mut Results) -> Result<(), String> {
     let mut streams = common.size(STREAMS);
@@ -44,13 +38,9 @@ pub(super) async fn run(common: &Common, results: &mut Results) -> Result<(), St
     let scratch = common.scratch()?;
     let server = Served::product(scratch.path())?;
     let pool = Arc::new(Pool::new(server.address, 16));
-    Served::admin(
-        &pool,
-        "POST",
-        "/events",
-        "{\"event\":\"room\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":{\"capacity\":1}}",
-    )
-    .await?;
+    let event = "{\"event\":\"room\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\
+                 \"room\":{\"capacity\":1}}";
+    Served::admin(&pool, "POST", "/events", event).await?;
     Served::admin(&pool, "POST", "/events/room/open", "{}").await?;
     // The only slot is taken, so that everybody else waits.
     let token = join(&pool).await?;
@@ -121,11 +111,10 @@ pub(super) async fn run(common: &Common, results: &mut Results) -> Result<(), St
 
 /// A new visitor with a place.
 async fn join(pool: &Pool) -> Result<String, String> {
-    let visitor: Visitor =
-        Served::ask(pool, Request::to("POST", "/api/v1/visitors").bare()).await?;
-    let join = Request::to("POST", "/api/v1/events/room/queue").token(&visitor.token).bare();
+    let token = Served::visitor(pool).await?;
+    let join = Request::to("POST", "/api/v1/events/room/queue").token(&token).bare();
     Served::ask::<serde_json::Value>(pool, join).await?;
-    Ok(visitor.token)
+    Ok(token)
 }
 
 /// Watches a stream until "your turn", and says when that came.

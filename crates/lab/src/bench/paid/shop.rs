@@ -23,11 +23,6 @@ pub(crate) async fn set_up(pool: &Pool, room: bool) -> Result<(), String> {
     Served::admin(pool, "POST", &format!("/events/{EVENT}/open"), "{}").await
 }
 
-#[derive(Deserialize)]
-struct Token {
-    token: String,
-}
-
 /// A place, a booking or a payment: what matters of it.
 #[derive(Deserialize)]
 pub(crate) struct PlaceBody {
@@ -50,9 +45,7 @@ pub(crate) struct Buyer<'a> {
 
 impl<'a> Buyer<'a> {
     pub(crate) async fn new(pool: &'a Pool) -> Result<Self, String> {
-        let token: Token =
-            Served::ask(pool, Request::to("POST", "/api/v1/visitors").bare()).await?;
-        Ok(Self { pool, token: token.token })
+        Ok(Self { pool, token: Served::visitor(pool).await? })
     }
 
     /// Somebody whose token is known.
