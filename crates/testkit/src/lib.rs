@@ -47,5 +47,6 @@ pub use redis::cluster::RedisCluster;
 pub use redis::pair::RedisPair;
 pub use redis::sentinel::RedisSentinels;
 pub use redis::{Redis, RedisOptions};
+pub use running::Running;
 pub use server::wait_until;
 pub use shared::Shared;
