@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 /// Whether seats must be side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Together {
     /// Side by side in one row, with no aisle between them, and of one category.
     #[default]

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 /// What a payer is known by. Each has a limit of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum PayerBy {
     /// The e-mail address that was given with the payment.
     Email,
@@ -18,15 +20,6 @@ pub enum PayerBy {
 impl PayerBy {
     /// Every kind there is.
     pub const ALL: [Self; 2] = [Self::Email, Self::Card];
-
-    /// The word that the API and the journal use.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Email => "email",
-            Self::Card => "card",
-        }
-    }
 
     /// What it is called in a sentence.
     pub(crate) const fn name(self) -> &'static str {

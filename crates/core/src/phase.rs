@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Where a sale stands: `scheduled → prequeue → open ⇄ paused → closed`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Nothing is possible yet.

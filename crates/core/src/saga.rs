@@ -23,6 +23,8 @@ use std::fmt;
 /// Where a booking's saga stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Step {
     /// The units were asked for; the answer is not known.
     ReserveSent,
@@ -43,6 +45,8 @@ pub enum Step {
 /// Where one payment of a booking stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Stage {
     /// It is written down; the gateway may have heard of it or not.
     Creating,
@@ -69,7 +73,8 @@ pub enum Stage {
 }
 
 /// What a saga's driver has to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Todo {
     /// Nothing: it is over, or somebody else's turn. A deadline or a message wakes the saga.
     Rest,

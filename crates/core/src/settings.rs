@@ -97,6 +97,7 @@ fn is_one(number: &i64) -> bool {
 /// What happens to seats whose choice leaves one free seat alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::VariantArray)]
 pub enum SingleSeats {
     /// They are held.
     #[default]

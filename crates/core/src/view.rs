@@ -58,7 +58,7 @@ impl TryFrom<Reply> for () {
 }
 
 /// What a visitor left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum LeftFrom {
     /// The queue.
@@ -95,6 +95,7 @@ pub struct EventView {
 /// Whether those who wait can be let in to anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::VariantArray)]
 pub enum AdmissionState {
     /// Something is left for whoever is next.
     #[default]
@@ -237,7 +238,7 @@ pub struct SeatView {
 }
 
 /// The status of a seat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum SeatStatus {
     /// On sale.

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 /// What was done at the desk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum DeskKind {
     /// Money went back.
     Refund,
@@ -21,6 +23,8 @@ pub enum DeskKind {
 /// Whether the money moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum DeskStatus {
     /// It is not decided.
     Open,

@@ -86,22 +86,13 @@ impl<'de> Deserialize<'de> for ReceiptNumber {
 /// Which of the two a document is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum ReceiptKind {
     /// A booking was paid and confirmed.
     Receipt,
     /// Money of it went back.
     CreditNote,
-}
-
-impl ReceiptKind {
-    /// The word that the API and the tables use.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Receipt => "receipt",
-            Self::CreditNote => "credit_note",
-        }
-    }
 }
 
 /// Who sells, as it is printed on receipts.
@@ -117,7 +108,7 @@ pub struct Seller {
 }
 
 /// What a line's money is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// Units.

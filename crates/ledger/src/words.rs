@@ -1,151 +1,44 @@
-//! The words that stand in columns, and what they mean.
-
-use crate::desk::{DeskKind, DeskStatus};
-use crate::money::{Capture, OnDecline, RefundCause, RefundStatus};
-use onrush_core::hold::HoldStatus;
-use onrush_core::saga::{Stage, Step};
+//! The words that stand in columns.
 
 /// Something that stands in a column as one of a few words.
-pub(crate) trait Word: Copy + Sized + 'static {
-    /// All there are.
-    const ALL: &'static [Self];
-
+pub(crate) trait Word: Copy + Into<&'static str> {
     /// The word.
-    fn word(self) -> &'static str;
-
-    /// What the word means.
-    fn of(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|known| known.word() == word)
+    fn word(self) -> &'static str {
+        self.into()
     }
 }
 
-impl Word for Step {
-    const ALL: &'static [Self] = &[
-        Self::ReserveSent,
-        Self::ReserveOk,
-        Self::PaymentSent,
-        Self::PaymentOk,
-        Self::Confirmed,
-        Self::Compensating,
-        Self::Failed,
-    ];
+impl<T: Copy + Into<&'static str>> Word for T {}
 
-    fn word(self) -> &'static str {
-        match self {
-            Self::ReserveSent => "RESERVE_SENT",
-            Self::ReserveOk => "RESERVE_OK",
-            Self::PaymentSent => "PAYMENT_SENT",
-            Self::PaymentOk => "PAYMENT_OK",
-            Self::Confirmed => "CONFIRMED",
-            Self::Compensating => "COMPENSATING",
-            Self::Failed => "FAILED",
+#[cfg(test)]
+mod tests {
+    use super::Word;
+    use crate::desk::{DeskKind, DeskStatus};
+    use crate::money::{Capture, OnDecline, RefundCause, RefundStatus};
+    use onrush_core::hold::HoldStatus;
+    use onrush_core::saga::{Stage, Step};
+    use serde::Serialize;
+    use std::str::FromStr;
+    use strum::VariantArray;
+
+    /// Every one's word leads back to it, and is its word in JSON.
+    fn check<T: Word + FromStr + VariantArray + Serialize + PartialEq>() {
+        for known in T::VARIANTS {
+            assert!(known.word().parse::<T>().is_ok_and(|read| read == *known), "{}", known.word());
+            assert_eq!(serde_json::to_value(known).expect("a word"), known.word());
         }
     }
-}
 
-impl Word for Stage {
-    const ALL: &'static [Self] = &[
-        Self::Creating,
-        Self::Open,
-        Self::Authorised,
-        Self::Capturing,
-        Self::Closing,
-        Self::Closed,
-        Self::Void,
-        Self::Captured,
-        Self::Refunding,
-        Self::Returned,
-        Self::Refunded,
-    ];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Creating => "creating",
-            Self::Open => "open",
-            Self::Authorised => "authorised",
-            Self::Capturing => "capturing",
-            Self::Closing => "closing",
-            Self::Closed => "closed",
-            Self::Void => "void",
-            Self::Captured => "captured",
-            Self::Refunding => "refunding",
-            Self::Returned => "returned",
-            Self::Refunded => "refunded",
-        }
-    }
-}
-
-impl Word for HoldStatus {
-    const ALL: &'static [Self] = &Self::ALL;
-
-    fn word(self) -> &'static str {
-        self.as_str()
-    }
-}
-
-impl Word for OnDecline {
-    const ALL: &'static [Self] = &[Self::Keep, Self::Release];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Release => "release",
-        }
-    }
-}
-
-impl Word for Capture {
-    const ALL: &'static [Self] = &[Self::AtOnce, Self::Later];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::AtOnce => "at_once",
-            Self::Later => "later",
-        }
-    }
-}
-
-impl Word for RefundCause {
-    const ALL: &'static [Self] = &Self::ALL;
-
-    fn word(self) -> &'static str {
-        self.as_str()
-    }
-}
-
-impl Word for RefundStatus {
-    const ALL: &'static [Self] = &[Self::Requested, Self::Sent, Self::Done, Self::Failed];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Requested => "requested",
-            Self::Sent => "sent",
-            Self::Done => "done",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-impl Word for DeskKind {
-    const ALL: &'static [Self] = &[Self::Refund, Self::Dispute, Self::SecondPayment];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Refund => "refund",
-            Self::Dispute => "dispute",
-            Self::SecondPayment => "second_payment",
-        }
-    }
-}
-
-impl Word for DeskStatus {
-    const ALL: &'static [Self] = &[Self::Open, Self::Moved, Self::Stayed];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Moved => "moved",
-            Self::Stayed => "stayed",
-        }
+    #[test]
+    fn words_lead_back_and_are_the_same_in_json() {
+        check::<Step>();
+        check::<Stage>();
+        check::<HoldStatus>();
+        check::<OnDecline>();
+        check::<Capture>();
+        check::<RefundCause>();
+        check::<RefundStatus>();
+        check::<DeskKind>();
+        check::<DeskStatus>();
     }
 }

@@ -14,7 +14,7 @@ use onrush_core::change::{BookingChange, Change, HoldChange};
 use onrush_core::ids::{BookingId, EventId};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::delivery::Message;
-use onrush_ledger::desk::{DeskEntry, DeskKind, DeskStatus};
+use onrush_ledger::desk::{DeskEntry, DeskKind};
 use onrush_ledger::money::Refund;
 use serde_json::{Value, json};
 
@@ -156,7 +156,7 @@ pub fn refund_done(
         "currency": refund.currency,
         "payment": refund.payment,
         "why": refund.why,
-        "booking_status": booking.map(|booking| booking.status.as_str()),
+        "booking_status": booking.map(|booking| booking.status),
     });
     let facts = joined(booking.map(facts_of).unwrap_or_else(|| json!({})), more);
     // Colons have no place in the ids of messages, which become parts of addresses.
@@ -181,11 +181,7 @@ pub fn at_desk(entry: &DeskEntry, channels: &Channels) -> Option<Message> {
         "why": entry.why,
     });
     // Each end of a thing is told of once.
-    let status = match entry.status {
-        DeskStatus::Open => "open",
-        DeskStatus::Moved => "moved",
-        DeskStatus::Stayed => "stayed",
-    };
+    let status: &str = entry.status.into();
     let id = format!("desk-{}-{status}", entry.entry);
     message(id, kind, &entry.event, &entry.booking, entry.updated_at, facts, channels)
 }

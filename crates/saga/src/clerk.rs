@@ -185,7 +185,7 @@ impl Work<'_> {
             self.sagas.ledger.issue_receipts(self.issuer.series.clone(), self.sagas.now(), drafts);
         for receipt in issued.await.map_err(sentence)? {
             let (number, booking) = (&receipt.number, &receipt.booking);
-            tracing::debug!(%number, %booking, kind = receipt.kind().as_str(), "issued");
+            tracing::debug!(%number, %booking, kind = <&str>::from(receipt.kind()), "issued");
         }
         Ok(())
     }

@@ -6,27 +6,14 @@ use onrush_core::saga::Todo;
 use onrush_ledger::saga::SagaRecord;
 use onrush_store::durations::{Counted, Durations};
 use std::time::Duration;
+use strum::VariantArray;
 use tracing::field::{Empty, debug};
 use tracing::{Span, trace_span};
 
-/// What there is to do, in the order of [`Todo`].
-const ALL: [Todo; 11] = [
-    Todo::Rest,
-    Todo::AskHold,
-    Todo::Watch,
-    Todo::Create,
-    Todo::NameCard,
-    Todo::Capture,
-    Todo::Cancel,
-    Todo::TellFailed,
-    Todo::Confirm,
-    Todo::Refund,
-    Todo::TellRefunded,
-];
-
-/// How long each kind of step took.
+/// How long each kind of step took. One at rest was written down although nothing was to be done: it
+/// was due, or money astray was dealt with.
 #[derive(Debug, Default)]
-pub struct Steps([Durations; ALL.len()]);
+pub struct Steps([Durations; Todo::VARIANTS.len()]);
 
 impl Steps {
     /// Counts one more.
@@ -36,27 +23,9 @@ impl Steps {
 
     /// What was counted so far; what there was none of is left out.
     pub fn counted(&self) -> impl Iterator<Item = (&'static str, Counted)> {
-        let all = ALL.into_iter().zip(&self.0);
-        let all = all.map(|(todo, durations)| (word(todo), durations.counted()));
+        let all = Todo::VARIANTS.iter().zip(&self.0);
+        let all = all.map(|(todo, durations)| (todo.into(), durations.counted()));
         all.filter(|(_, counted)| counted.times() > 0)
-    }
-}
-
-/// The word for it in metrics.
-fn word(todo: Todo) -> &'static str {
-    match todo {
-        // Written down although nothing was to be done: it was due, or money astray was dealt with.
-        Todo::Rest => "rest",
-        Todo::AskHold => "ask_hold",
-        Todo::Watch => "watch",
-        Todo::Create => "create",
-        Todo::NameCard => "name_card",
-        Todo::Capture => "capture",
-        Todo::Cancel => "cancel",
-        Todo::TellFailed => "tell_failed",
-        Todo::Confirm => "confirm",
-        Todo::Refund => "refund",
-        Todo::TellRefunded => "tell_refunded",
     }
 }
 
@@ -66,7 +35,7 @@ pub(super) fn span(record: &SagaRecord, todo: Todo) -> Span {
     trace_span!(
         target: TARGET,
         "saga",
-        otel.name = word(todo),
+        otel.name = <&str>::from(todo),
         onrush.event = %saga.event,
         onrush.booking = %saga.booking,
         onrush.saga.step = ?saga.step,
@@ -94,13 +63,13 @@ mod tests {
     #[test]
     fn each_step_is_counted_under_its_own_word() {
         let steps = Steps::default();
-        for todo in ALL {
+        for &todo in Todo::VARIANTS {
             steps.note(todo, Duration::from_millis(todo as u64));
         }
         let counted: Vec<_> = steps.counted().collect();
-        assert_eq!(counted.len(), ALL.len());
-        for (todo, (name, counted)) in ALL.into_iter().zip(counted) {
-            assert_eq!((name, counted.sum), (word(todo), Duration::from_millis(todo as u64)));
+        assert_eq!(counted.len(), Todo::VARIANTS.len());
+        for (&todo, (name, counted)) in Todo::VARIANTS.iter().zip(counted) {
+            assert_eq!((name, counted.sum), (todo.into(), Duration::from_millis(todo as u64)));
         }
     }
 }

@@ -8,6 +8,7 @@ use onrush_store::durations::{Counted, Durations};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use strum::VariantArray;
 
 /// The code of the problem that an answer tells, for those who count answers.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,7 @@ pub struct Traffic {
     pub(super) connections: AtomicU64,
     classes: [AtomicU64; 5],
     /// How long answers took, by kind of request and class of status.
-    took: [[Durations; 5]; Group::ALL.len()],
+    took: [[Durations; 5]; Group::VARIANTS.len()],
     /// Connections that were turned away at the door.
     pub(super) turned_away: AtomicU64,
     /// Who is sent away.
@@ -55,11 +56,11 @@ impl Traffic {
     /// How long answers took so far, by kind of request and class of status: what there was none of
     /// is left out.
     pub fn took(&self) -> impl Iterator<Item = (Group, &'static str, Counted)> {
-        let of = |group: Group| {
+        let of = |&group: &Group| {
             let classes = CLASSES.into_iter().zip(&self.took[group as usize]);
             classes.map(move |(class, took)| (group, class, took.counted()))
         };
-        Group::ALL.into_iter().flat_map(of).filter(|(.., counted)| counted.times() > 0)
+        Group::VARIANTS.iter().flat_map(of).filter(|(.., counted)| counted.times() > 0)
     }
 
     /// How much is sent away; `None` before the server has started.

@@ -115,7 +115,7 @@ impl Report {
         self.crashes += crashes;
         self.lost += lost;
         self.rows_replayed += rows_replayed;
-        for ((_, name), came) in FAULTS.iter().zip(outcome.faults) {
+        for (name, came) in FAULTS.iter().zip(outcome.faults) {
             *self.faults.entry(name).or_default() += came;
         }
     }

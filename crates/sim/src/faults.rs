@@ -1,11 +1,11 @@
 //! What goes wrong in a run: each fault by its name, with a rate that the seed draws.
 
 use crate::chance::Chance;
-use std::fmt;
-use std::str::FromStr;
+use strum::{Display, EnumString, VariantNames};
 
 /// One kind of fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "kebab-case", parse_err_ty = String, parse_err_fn = unknown)]
 pub enum Fault {
     /// The process dies, and starts again.
     Crash,
@@ -27,35 +27,11 @@ pub enum Fault {
     LateTick,
 }
 
-/// All faults, in the order of their rates, with the names that `--without` knows.
-pub const FAULTS: [(Fault, &str); 9] = [
-    (Fault::Crash, "crash"),
-    (Fault::Downtime, "downtime"),
-    (Fault::ClockJump, "clock-jump"),
-    (Fault::ClockDrift, "clock-drift"),
-    (Fault::Pause, "pause"),
-    (Fault::Doubled, "doubled"),
-    (Fault::Late, "late"),
-    (Fault::Stale, "stale"),
-    (Fault::LateTick, "late-tick"),
-];
+/// All faults' names, in the order of their rates, as `--without` knows them.
+pub const FAULTS: &[&str] = Fault::VARIANTS;
 
-impl FromStr for Fault {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = FAULTS.iter().find(|(_, name)| *name == text);
-        known.map(|(fault, _)| *fault).ok_or_else(|| {
-            let names: Vec<_> = FAULTS.iter().map(|(_, name)| *name).collect();
-            format!("use one of {}", names.join(", "))
-        })
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(FAULTS[*self as usize].1)
-    }
+fn unknown(_: &str) -> String {
+    format!("use one of {}", FAULTS.join(", "))
 }
 
 /// How often each fault comes, and how often it came.

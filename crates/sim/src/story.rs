@@ -146,7 +146,7 @@ fn asks(command: &Command) -> String {
         Command::Extend { booking, user } => format!("extends {booking} of {user}"),
         Command::Release { booking, user } => format!("releases {booking} of {user}"),
         Command::NamePayer { booking, user, by, payer } => {
-            format!("names {payer} as payer of {booking} of {user}, by {}", by.as_str())
+            format!("names {payer} as payer of {booking} of {user}, by {by}")
         }
         Command::BeginPayment { booking, user, payment } => {
             format!("begins payment {payment} for {booking} of {user}")

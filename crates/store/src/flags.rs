@@ -5,12 +5,14 @@
 //! % is in at 50 % too.
 
 use onrush_core::ids::UserId;
-use std::fmt;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicU8, Ordering};
+use strum::{Display, EnumString, IntoStaticStr};
 
 /// What can be switched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Display, EnumString, IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case", parse_err_ty = String, parse_err_fn = unknown)]
 pub enum Flag {
     /// A user's first place is read from the stream of their places instead of from their
     /// own row. Both are always written.
@@ -27,16 +29,6 @@ pub enum Flag {
 impl Flag {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::StreamsQueue, Self::LuaAtomic, Self::CompositeScore];
-
-    /// Its name, as configuration and API have it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::StreamsQueue => "streams_queue",
-            Self::LuaAtomic => "lua_atomic",
-            Self::CompositeScore => "composite_score",
-        }
-    }
 
     /// What it switches, for operators.
     #[must_use]
@@ -58,19 +50,8 @@ impl Flag {
     }
 }
 
-impl fmt::Display for Flag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Flag {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let named = |flag: &Self| flag.name() == text;
-        Self::ALL.into_iter().find(named).ok_or("use streams_queue, lua_atomic or composite_score")
-    }
+fn unknown(_: &str) -> String {
+    "use streams_queue, lua_atomic or composite_score".into()
 }
 
 /// How the flags are set now. Reading is free of locks; whoever hears of a change writes it here.
@@ -106,7 +87,7 @@ impl Flags {
 /// flags are independent.
 fn share_of(flag: Flag, user: &UserId) -> u32 {
     // FNV-1a: fixed for good, unlike the standard library's hashers.
-    let bytes = flag.name().bytes().chain([b':']).chain(user.as_str().bytes());
+    let bytes = <&str>::from(flag).bytes().chain([b':']).chain(user.as_str().bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
@@ -157,7 +138,7 @@ mod tests {
     #[test]
     fn names_lead_back_to_their_flags() {
         for flag in Flag::ALL {
-            assert_eq!(flag.name().parse(), Ok(flag));
+            assert_eq!(flag.to_string().parse(), Ok(flag));
         }
         assert!("fast_mode".parse::<Flag>().is_err());
     }

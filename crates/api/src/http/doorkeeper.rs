@@ -75,6 +75,6 @@ fn is_noted(parts: &Parts, scope: Scope) -> bool {
 
 fn lacks(operator: &Operator, scope: Scope) -> Problem {
     let why = format!("the key {} lacks the scope {scope}, which this needs", operator.key.name);
-    let facts = Map::from_iter([("scope".to_owned(), Value::from(scope.name()))]);
+    let facts = Map::from_iter([("scope".to_owned(), Value::from(scope.to_string()))]);
     Problem::new(Code::ScopeMissing, why).with(facts)
 }

@@ -78,7 +78,7 @@ pub(super) fn say_who_may(document: &mut utoipa::openapi::OpenApi) {
         ] {
             let Some(operation) = operation else { continue };
             let Some(scope) = scopes::needed(&method, path) else { continue };
-            let with = |name: &str| SecurityRequirement::new(name, [scope.name()]);
+            let with = |name: &str| SecurityRequirement::new(name, [scope.to_string()]);
             let session = if method == Method::GET {
                 with("session")
             } else {

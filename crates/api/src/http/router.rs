@@ -135,7 +135,7 @@ mod tests {
         let all = guarded(&document);
         for (method, path, security) in &all {
             let row = scopes::TABLE.iter().find(|row| (row.0, row.1) == (method, path));
-            let scope = row.unwrap_or_else(|| panic!("{method} {path} has no scope")).2.name();
+            let scope = row.unwrap_or_else(|| panic!("{method} {path} has no scope")).2.to_string();
             assert_eq!(security[0]["key"], serde_json::json!([scope]), "{method} {path}");
             assert_eq!(security[1]["session"], serde_json::json!([scope]), "{method} {path}");
             let changes = method != "GET";

@@ -5,3 +5,4 @@ pub mod ids;
 pub mod object;
 pub mod sale;
 pub mod whole;
+pub(crate) mod words;

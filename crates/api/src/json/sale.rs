@@ -1,50 +1,28 @@
 //! Where a sale stands, and how its units divide.
 
 use super::ids::TimeMs;
-use onrush_core::Time;
+use super::words::words;
 use onrush_core::prices::PriceStep;
-use onrush_core::settings::Settings;
-use onrush_core::view::Units;
+use onrush_core::settings::{Settings, SingleSeats};
+use onrush_core::view::{AdmissionState, Units};
+use onrush_core::{Phase, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Where a sale stands.
-#[derive(ToSchema)]
-#[schema(as = Phase, rename_all = "snake_case")]
-pub enum PhaseName {
-    /// Nothing is possible yet.
-    Scheduled,
-    /// People may join.
-    Prequeue,
-    /// People are admitted and may hold.
-    Open,
-    /// No admission and no new holds for now.
-    Paused,
-    /// It is over.
-    Closed,
-}
+words!(
+    /// Where a sale stands.
+    PhaseName, "Phase", Phase
+);
 
-/// Whether those who wait can be let in to anything.
-#[derive(ToSchema)]
-#[schema(as = Admission, rename_all = "snake_case")]
-pub enum AdmissionName {
-    /// Something is left for whoever is next.
-    GoesOn,
-    /// All there is may be taken by those inside; what they leave comes back.
-    Waits,
-    /// Nothing is free, and nobody inside has anything to leave.
-    SoldOut,
-}
+words!(
+    /// Whether those who wait can be let in to anything.
+    AdmissionName, "Admission", AdmissionState
+);
 
-/// What happens to seats whose choice leaves one free seat alone.
-#[derive(ToSchema)]
-#[schema(as = SingleSeats, rename_all = "snake_case")]
-pub enum SingleSeatsName {
-    /// They are held.
-    Allow,
-    /// They are refused where as many seats side by side of their category leave nobody alone.
-    Refuse,
-}
+words!(
+    /// What happens to seats whose choice leaves one free seat alone.
+    SingleSeatsName, "SingleSeats", SingleSeats
+);
 
 /// How units divide; the four are all there are.
 #[derive(Clone, Copy, Serialize, ToSchema)]

@@ -27,7 +27,7 @@ pub(super) fn lay_out(receipt: &Receipt, language: Language) -> Sheets {
     let title = if is_note { &words.credit_note } else { &words.receipt };
     let name = format!("{title} {}", receipt.number);
     let footer = format!("{} · {}", receipt.number, words.page);
-    let mut sheets = Sheets::new(name, language.tag(), footer);
+    let mut sheets = Sheets::new(name, language.into(), footer);
     seller(&mut sheets, &receipt.document, &words);
     sheets.put(MARGIN, Style::left(20.0, Bold), title);
     sheets.put(RIGHT, Style::right(20.0, Bold), &receipt.number.to_string());

@@ -6,6 +6,8 @@ use utoipa::ToSchema;
 /// The language of a document's own words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[schema(as = PaperLanguage)]
 pub enum Language {
     /// English.
@@ -49,17 +51,6 @@ pub(super) struct Words {
 }
 
 impl Language {
-    /// As language tags write it.
-    pub(super) const fn tag(self) -> &'static str {
-        match self {
-            Self::En => "en",
-            Self::Th => "th",
-            Self::Vi => "vi",
-            Self::Ko => "ko",
-            Self::Id => "id",
-        }
-    }
-
     pub(super) fn words(self) -> Words {
         let text = match self {
             Self::En => include_str!("texts/en.json"),

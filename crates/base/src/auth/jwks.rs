@@ -100,7 +100,7 @@ impl Key {
             ("OKP", Some("Ed25519")) => Public::Ed25519(bytes(x)?),
             _ => return None,
         };
-        let fits = alg.is_none_or(|alg| alg == public.algorithm().name())
+        let fits = alg.is_none_or(|alg| alg.parse() == Ok(public.algorithm()))
             && r#use.is_none_or(|of| of == "sig");
         fits.then_some(Self { kid, public })
     }

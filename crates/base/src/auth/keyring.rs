@@ -151,6 +151,7 @@ mod tests {
     use super::*;
     use crate::auth::hex;
     use crate::config::keys::KeySettings;
+    use strum::VariantArray;
 
     fn named(name: &str, key: &str, scopes: &[Scope]) -> KeySettings {
         KeySettings {
@@ -180,7 +181,10 @@ mod tests {
         assert_eq!(who("ann's own key of today").as_deref(), Some("ann"));
         assert_eq!(who("ann's own key of todaY"), None);
         assert_eq!(who(""), None);
-        let may = |name: &str| Scope::ALL.map(|scope| keys.named(name).unwrap().may(scope));
+        let may = |name: &str| -> Vec<bool> {
+            let key = keys.named(name).unwrap();
+            Scope::VARIANTS.iter().map(|&scope| key.may(scope)).collect()
+        };
         assert_eq!(may("admin"), [true; 6]);
         assert_eq!(may("scanner"), [false, false, false, false, true, false]);
         assert_eq!(may("ann"), [true, true, false, false, false, false]);

@@ -34,7 +34,7 @@ impl Payers {
     fn payer(&self, event: &EventId, by: PayerBy, known_by: &str) -> PayerId {
         let mut mac = self.0.clone();
         // No event and no kind has a NUL, so that no two triples read the same.
-        for part in [event.as_str(), "\0", by.as_str(), "\0", known_by] {
+        for part in [event.as_str(), "\0", by.into(), "\0", known_by] {
             mac.update(part.as_bytes());
         }
         let full = mac.finalize().into_bytes();

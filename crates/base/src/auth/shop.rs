@@ -124,7 +124,7 @@ impl ShopVerifier {
         let keys = self.keys.as_ref()?;
         let (header, _) = token.split_once('.')?;
         let Header { alg, kid, .. } = json_part(header)?;
-        ShopAlgorithm::of(&alg).map(|_| (keys, kid))
+        ShopAlgorithm::try_from(&*alg).ok().map(|_| (keys, kid))
     }
 
     /// Whom this token is for, with the keys that are here: `u_` and the SHA-256 of issuer and subject,
@@ -145,14 +145,14 @@ impl ShopVerifier {
                 mac.update(signed.as_bytes());
                 mac.verify_slice(&signature).is_ok()
             }
-            (name, _, Some(keys)) => ShopAlgorithm::of(name).is_some_and(|algorithm| {
+            (name, _, Some(keys)) => ShopAlgorithm::try_from(name).is_ok_and(|algorithm| {
                 let named = (algorithm, header.kid.as_deref());
                 keys.verifies(named, signed.as_bytes(), &signature)
             }),
             (_, _, None) => false,
         };
         if !is_genuine {
-            let known = header.alg == "HS256" || ShopAlgorithm::of(&header.alg).is_some();
+            let known = header.alg == "HS256" || ShopAlgorithm::try_from(&*header.alg).is_ok();
             let other =
                 "the shop token's algorithm must be HS256, RS256, ES256 or EdDSA, as configured";
             return Err(if known { NOT_OURS } else { invalid(other) });

@@ -5,9 +5,7 @@ use super::{Config, Secret};
 use onrush_core::ids::ChannelId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// The name of the key that `admin_key` sets, or the first start draws.
 pub const ADMIN: &str = "admin";
@@ -19,6 +17,8 @@ const MAX_NAME: usize = 40;
 /// What a key gives the right to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", parse_err_ty = String, parse_err_fn = unknown_scope)]
 pub enum Scope {
     /// See how sales stand, and what was bought.
     Read,
@@ -34,38 +34,8 @@ pub enum Scope {
     Admin,
 }
 
-impl Scope {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Read, Self::Sell, Self::Stock, Self::Money, Self::Door, Self::Admin];
-
-    /// As it is written in settings and answers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Sell => "sell",
-            Self::Stock => "stock",
-            Self::Money => "money",
-            Self::Door => "door",
-            Self::Admin => "admin",
-        }
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Scope {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|scope| scope.name() == text);
-        found.ok_or_else(|| "use read, sell, stock, money, door or admin".into())
-    }
+fn unknown_scope(_: &str) -> String {
+    "use read, sell, stock, money, door or admin".into()
 }
 
 /// A key of somebody, or of a service.

@@ -30,7 +30,8 @@ enum OfStripe {
 }
 
 /// Whether money moves.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 enum Mode {
     Live,
     Test,
@@ -60,18 +61,7 @@ impl OfStripe {
 impl Mode {
     fn of(key: &str) -> Option<Self> {
         let (_, rest) = key.split_once('_')?;
-        match rest.split_once('_')?.0 {
-            "live" => Some(Self::Live),
-            "test" => Some(Self::Test),
-            _ => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Test => "test",
-        }
+        rest.split_once('_')?.0.parse().ok()
     }
 }
 
@@ -259,9 +249,8 @@ impl Config {
                         (Some(shown), Some(secret)) if shown != secret => say(
                             "publishable_key",
                             &format!(
-                                "this is a {} key and secret_key is a {} one; use two of one kind",
-                                shown.name(),
-                                secret.name()
+                                "this is a {shown} key and secret_key is a {secret} one; use two of one \
+                                 kind"
                             ),
                         ),
                         (Some(mode), _) if is_whole(publishable, mode) => {}

@@ -63,37 +63,23 @@ impl ShopTokens {
 
 /// What a token may be signed with by a public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+#[derive(strum::EnumString)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum ShopAlgorithm {
     /// RSA with PKCS#1 padding and SHA-256.
-    #[serde(rename = "RS256")]
     Rs256,
     /// ECDSA over P-256 with SHA-256.
-    #[serde(rename = "ES256")]
     Es256,
     /// Ed25519.
     #[serde(rename = "EdDSA")]
+    #[strum(serialize = "EdDSA")]
     EdDsa,
 }
 
 impl ShopAlgorithm {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Rs256, Self::Es256, Self::EdDsa];
-
-    /// As tokens' headers have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rs256 => "RS256",
-            Self::Es256 => "ES256",
-            Self::EdDsa => "EdDSA",
-        }
-    }
-
-    /// The algorithm of this name.
-    #[must_use]
-    pub fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
-    }
 }
 
 /// Where the shop's public keys are.

@@ -7,11 +7,14 @@ use onrush_core::{Change, Time};
 use onrush_store::{FeedEntry, Seq};
 use serde::Serialize;
 use serde_json::Value;
+use strum::{Display, VariantArray};
 
 /// What is told where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Display, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Topic {
     /// Every change of every event.
+    #[strum(serialize = "onrush-feed")]
     Feed,
     /// A place was taken.
     BookingRequest,
@@ -21,29 +24,6 @@ pub enum Topic {
     BookingCompleted,
     /// A payment ended without money.
     PaymentFailed,
-}
-
-impl Topic {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Feed,
-        Self::BookingRequest,
-        Self::PaymentInitiated,
-        Self::BookingCompleted,
-        Self::PaymentFailed,
-    ];
-
-    /// Its name without the prefix.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Feed => "onrush-feed",
-            Self::BookingRequest => "booking_request",
-            Self::PaymentInitiated => "payment_initiated",
-            Self::BookingCompleted => "booking_completed",
-            Self::PaymentFailed => "payment_failed",
-        }
-    }
 }
 
 /// The body of a message on [`Topic::Feed`].

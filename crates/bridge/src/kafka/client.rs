@@ -10,7 +10,7 @@ pub(super) const CERTIFICATES: &str = "kafka.certificates";
 /// The name of a topic.
 #[must_use]
 pub fn topic_of(settings: &KafkaSettings, topic: Topic) -> String {
-    format!("{}{}", settings.prefix, topic.name())
+    format!("{}{topic}", settings.prefix)
 }
 
 /// What every client of ours is told.

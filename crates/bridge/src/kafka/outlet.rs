@@ -19,6 +19,7 @@ use rdkafka::types::RDKafkaErrorCode;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use strum::VariantArray;
 
 /// Kafka, or the way there, is in trouble.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,11 +135,11 @@ impl Outlet {
         let producer = producer
             .create_with_context(context.clone())
             .map_err(|error| context.explain(&error))?;
-        let topics = Topic::ALL.map(|topic| (topic, topic_of(settings, topic)));
+        let named = |&topic| (topic, topic_of(settings, topic));
         let outlet = Self {
             producer: Some(producer),
             context,
-            topics: topics.into(),
+            topics: Topic::VARIANTS.iter().map(named).collect(),
             under_way: VecDeque::new(),
             tuning: settings.tuning.clone(),
             health,
@@ -228,11 +229,11 @@ async fn make_topics(settings: &KafkaSettings, context: &Context) -> Result<(), 
     let client = client_of(settings).map_err(Undelivered)?;
     let admin: AdminClient<Context> =
         client.create_with_context(context.clone()).map_err(|error| context.explain(&error))?;
-    let names = Topic::ALL.map(|topic| topic_of(settings, topic));
+    let names: Vec<_> = Topic::VARIANTS.iter().map(|&topic| topic_of(settings, topic)).collect();
     // -1: as the broker likes.
     let partitions = settings.partitions.and_then(|n| i32::try_from(n).ok()).unwrap_or(-1);
-    let topics =
-        names.each_ref().map(|name| NewTopic::new(name, partitions, TopicReplication::Fixed(-1)));
+    let new = |name| NewTopic::new(name, partitions, TopicReplication::Fixed(-1));
+    let topics: Vec<_> = names.iter().map(|name| new(name)).collect();
     let options = AdminOptions::new().request_timeout(Some(settings.tuning.making_topics));
     let made = admin.create_topics(&topics, &options).await;
     tokio::task::spawn_blocking(move || drop(admin));

@@ -23,6 +23,7 @@ use rdkafka::producer::DefaultProducerContext;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
+use strum::VariantArray;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -76,7 +77,7 @@ impl Broker {
         settings.options.insert("reconnect.backoff.max.ms".into(), "500".to_owned().into());
         if let Self::Mock(mock) = self {
             settings.create_topics = false;
-            for topic in Topic::ALL {
+            for &topic in Topic::VARIANTS {
                 let partitions = i32::try_from(PARTITIONS).unwrap();
                 mock.create_topic(&topic_of(&settings, topic), partitions, 1).unwrap();
             }

@@ -240,7 +240,7 @@ fn the_same_key_has_the_same_seats() {
     let Reply::Hold(again) = stage.ok(hold_best("b1", "ann", any(2), None)) else {
         panic!("a hold is answered");
     };
-    assert_eq!(again.state.status().as_str(), "released", "the key stays with its booking");
+    assert_eq!(again.state.status(), HoldStatus::Released, "the key stays with its booking");
     stage.check_recovery();
 }
 

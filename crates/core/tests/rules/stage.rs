@@ -202,7 +202,7 @@ impl Stage {
     }
 
     pub(crate) fn status(&self, booking: &str) -> &'static str {
-        self.booking(booking).state.status().as_str()
+        self.booking(booking).state.status().into()
     }
 }
 

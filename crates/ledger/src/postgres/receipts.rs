@@ -9,6 +9,7 @@ use super::sagas::RecordOf;
 use crate::booking::Buyer;
 use crate::lists;
 use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptNumber, Series, Taking};
+use crate::words::Word;
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
@@ -89,7 +90,7 @@ async fn put(db: &Transaction<'_>, draft: &ReceiptDraft, receipt: &Receipt) -> R
          SELECT series, number, $2, $3, corrects_series, corrects_number, booking_id, event_id, \
          issued_at, currency, amount_minor, buyer_name, buyer_email_lower, document \
          FROM json_populate_recordset(NULL::receipts, $1::text::json)",
-        &[&json_of([receipt])?, &draft.kind().as_str(), &draft.refund],
+        &[&json_of([receipt])?, &draft.kind().word(), &draft.refund],
     )
     .await
     .map(drop)

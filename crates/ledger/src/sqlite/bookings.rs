@@ -7,6 +7,7 @@ use crate::Page;
 use crate::booking::{Booking, BookingFilter, Buyer};
 use crate::lists;
 use crate::projection::Moved;
+use crate::words::Word;
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
 use rusqlite::{Row, params};
@@ -79,7 +80,7 @@ pub(super) fn add(db: &Statements<'_>, booking: &Booking) -> rusqlite::Result<()
             booking.booking.as_str(),
             booking.event.as_str(),
             booking.user.as_str(),
-            booking.status.as_str(),
+            booking.status.word(),
             lines,
             prices_minor,
             types,
@@ -105,7 +106,7 @@ pub(super) fn set_status(db: &Statements<'_>, moved: &Moved) -> rusqlite::Result
          WHERE booking_id = ?1 AND status <> 'cancelled'",
         params![
             moved.booking.as_str(),
-            moved.status.as_str(),
+            moved.status.word(),
             moved.payment.as_ref().map(|payment| payment.as_str()),
             moved.refund_minor,
             moved.at.0,

@@ -1,6 +1,5 @@
 //! What a row's columns are to the ledger, and back.
 
-use crate::words::Word;
 use onrush_core::Time;
 use rusqlite::Row;
 use rusqlite::types::{FromSql, Type};
@@ -84,17 +83,17 @@ impl<'a, 's> Columns<'a, 's> {
         text.map(read).transpose()
     }
 
-    pub(super) fn word<T: Word>(&mut self) -> rusqlite::Result<T> {
+    pub(super) fn word<T: FromStr>(&mut self) -> rusqlite::Result<T> {
         let column = self.step();
         let word = self.row.get_ref(column)?.as_str()?;
-        T::of(word).ok_or_else(|| unreadable(column, UnknownWord(word.to_owned())))
+        word.parse().map_err(|_| unreadable(column, UnknownWord(word.to_owned())))
     }
 
-    pub(super) fn word_if_any<T: Word>(&mut self) -> rusqlite::Result<Option<T>> {
+    pub(super) fn word_if_any<T: FromStr>(&mut self) -> rusqlite::Result<Option<T>> {
         let column = self.step();
         let word = self.row.get_ref(column)?.as_str_or_null()?;
         let meaning =
-            |word: &str| T::of(word).ok_or_else(|| unreadable(column, UnknownWord(word.into())));
+            |word: &str| word.parse().map_err(|_| unreadable(column, UnknownWord(word.to_owned())));
         word.map(meaning).transpose()
     }
 }

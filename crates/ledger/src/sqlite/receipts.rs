@@ -9,6 +9,7 @@ use crate::lists;
 use crate::receipt::{
     Corrects, Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, ReceiptNumber, Series, Taking,
 };
+use crate::words::Word;
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
 use rusqlite::{Row, params};
@@ -110,7 +111,7 @@ fn issue_one(
         params![
             number.series.as_str(),
             number.number,
-            draft.kind().as_str(),
+            draft.kind().word(),
             draft.refund,
             corrects.map(|corrects| corrects.receipt.series.as_str()),
             corrects.map(|corrects| corrects.receipt.number),

@@ -439,7 +439,7 @@ impl Stage {
         for (booking, status) in &end.bookings {
             let row = reader.booking(&booking.parse().expect("an id"));
             let row = row.unwrap_or_else(|| panic!("{story}: {booking} is not in the ledger"));
-            assert_eq!(row.status.as_str(), *status, "{story}: {booking}");
+            assert_eq!(row.status.to_string(), *status, "{story}: {booking}");
             if *status == "confirmed" {
                 confirmed_minor += row.amount_minor;
             }
@@ -484,7 +484,7 @@ impl Stage {
         let Some(reader) = self.rows() else { return false };
         let is_known = |(booking, status): &(String, &str)| {
             let row = reader.booking(&booking.parse().expect("an id"));
-            row.is_some_and(|row| row.status.as_str() == *status)
+            row.is_some_and(|row| row.status.to_string() == *status)
         };
         // The bookings first: what a booking's end makes of its saga is written together with it.
         if !end.bookings.iter().all(is_known) {

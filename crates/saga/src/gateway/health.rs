@@ -16,9 +16,11 @@ use onrush_core::Time;
 use onrush_core::money::Currency;
 use onrush_store::durations::{Counted, Durations};
 use onrush_store::embedded::Clock;
+use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use strum::VariantArray;
 use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument, Span, trace_span};
@@ -31,7 +33,8 @@ const ASK_ILL: Duration = Duration::from_secs(10);
 const MAX_WHY: usize = 300;
 
 /// How a gateway is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum State {
     /// Nothing was asked so far.
     Unknown,
@@ -43,21 +46,11 @@ pub enum State {
     Unreachable,
 }
 
-impl State {
-    /// The word for it in answers, metrics and logs.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Ok => "ok",
-            Self::KeyRefused => "key_refused",
-            Self::Unreachable => "unreachable",
-        }
-    }
-}
-
 /// What went wrong with one call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum FailureKind {
     /// It does not know our key.
     KeyRefused,
@@ -65,18 +58,6 @@ pub enum FailureKind {
     Unreachable,
     /// It understood and would not do it. It is well all the same.
     Refused,
-}
-
-impl FailureKind {
-    /// The word for it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::KeyRefused => "key_refused",
-            Self::Unreachable => "unreachable",
-            Self::Refused => "refused",
-        }
-    }
 }
 
 /// The last thing that went wrong.
@@ -117,7 +98,8 @@ pub struct Calls {
 }
 
 /// What a gateway is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 enum Call {
     Create,
     Status,
@@ -129,32 +111,6 @@ enum Call {
     DeskRefunds,
 }
 
-impl Call {
-    const ALL: [Self; 8] = [
-        Self::Create,
-        Self::Status,
-        Self::Capture,
-        Self::Cancel,
-        Self::Refund,
-        Self::Probe,
-        Self::Ours,
-        Self::DeskRefunds,
-    ];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Status => "status",
-            Self::Capture => "capture",
-            Self::Cancel => "cancel",
-            Self::Refund => "refund",
-            Self::Probe => "probe",
-            Self::Ours => "ours",
-            Self::DeskRefunds => "desk_refunds",
-        }
-    }
-}
-
 /// What is known of a gateway's health.
 pub struct Health {
     gateway: &'static str,
@@ -164,7 +120,7 @@ pub struct Health {
     last_call: Mutex<Option<Instant>>,
     calls: Calls,
     /// How long calls took, whatever came of them.
-    took: [Durations; Call::ALL.len()],
+    took: [Durations; Call::VARIANTS.len()],
 }
 
 impl Health {
@@ -209,8 +165,8 @@ impl Health {
 
     /// How long calls took so far, by what was asked; what nobody asked is left out.
     pub fn took(&self) -> impl Iterator<Item = (&'static str, Counted)> {
-        let all = Call::ALL.into_iter().zip(&self.took);
-        let all = all.map(|(call, took)| (call.word(), took.counted()));
+        let all = Call::VARIANTS.iter().zip(&self.took);
+        let all = all.map(|(call, took)| (call.into_str(), took.counted()));
         all.filter(|(_, counted)| counted.times() > 0)
     }
 
@@ -329,7 +285,7 @@ fn call_span(gateway: &'static str, call: Call) -> Span {
     trace_span!(
         target: TARGET,
         "gateway",
-        otel.name = call.word(),
+        otel.name = call.into_str(),
         otel.kind = "client",
         onrush.gateway = gateway,
         onrush.outcome = Empty,
@@ -391,7 +347,7 @@ impl Watched {
             let answer = answer.await;
             watch.over = true;
             let failed = self.health.heard(&answer);
-            Span::current().record("onrush.outcome", failed.map_or("done", FailureKind::word));
+            Span::current().record("onrush.outcome", failed.map_or("done", Into::into));
             answer
         };
         Box::pin(watched.instrument(span))

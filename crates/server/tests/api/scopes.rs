@@ -8,6 +8,7 @@ use onrush_base::auth::keyring::hash;
 use onrush_base::config::Config;
 use onrush_base::config::keys::{KeySettings, Scope};
 use serde_json::{Value, json};
+use strum::VariantArray;
 
 /// The key of somebody in these tests.
 pub(crate) fn key_of(name: &str) -> String {
@@ -26,9 +27,12 @@ pub(crate) fn named(name: &str, scopes: &[Scope]) -> KeySettings {
 
 /// One key for each scope, named after it, and one `all-but-<scope>` without it.
 fn one_each(config: &mut Config) {
-    for scope in Scope::ALL {
-        let others: Vec<_> =
-            Scope::ALL.into_iter().filter(|it| ![scope, Scope::Admin].contains(it)).collect();
+    for &scope in Scope::VARIANTS {
+        let others: Vec<_> = Scope::VARIANTS
+            .iter()
+            .copied()
+            .filter(|it| ![scope, Scope::Admin].contains(it))
+            .collect();
         config.keys.push(named(&format!("only-{scope}"), &[scope]));
         config.keys.push(named(&format!("all-but-{scope}"), &others));
     }

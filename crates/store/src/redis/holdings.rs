@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub(super) fn count_payers(row: &HoldRow, units_of: &mut BTreeMap<String, u64>) {
     if row.state.has_units() {
         for (by, payer) in row.payers.iter() {
-            let payer = format!("{}:{payer}", by.as_str());
+            let payer = format!("{by}:{payer}");
             *units_of.entry(payer).or_default() += u64::from(row.terms.lines.units());
         }
     }

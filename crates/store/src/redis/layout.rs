@@ -365,7 +365,7 @@ impl Layout {
             })
             .collect();
         let text = HoldText {
-            state: row.state.status().as_str().to_owned(),
+            state: row.state.status().to_string(),
             user: terms.user.to_string(),
             amount: terms.amount_minor.to_string(),
             fee: terms.fee_minor.to_string(),

@@ -7,11 +7,10 @@ use super::scripts::{self, Script};
 use super::segments::{encoded, told};
 use super::types;
 use crate::engine::Seq;
-use onrush_core::best::{BestOrder, Together};
+use onrush_core::best::BestOrder;
 use onrush_core::change::SetupChange;
 use onrush_core::command::CancelTerms;
 use onrush_core::event::Event;
-use onrush_core::hold::OnDecline;
 use onrush_core::ids::ChannelId;
 use onrush_core::limits::{MAX_SEAT_RANK, fits_name};
 use onrush_core::lines::Lines;
@@ -193,17 +192,14 @@ pub(super) fn call(command: &Command) -> Call {
             Call::new(&scripts::RELEASE, vec![text(booking), text(user)])
         }
         Command::NamePayer { booking, user, by, payer } => {
-            let args = vec![text(booking), text(user), by.as_str().to_owned(), text(payer)];
+            let args = vec![text(booking), text(user), by.to_string(), text(payer)];
             Call::new(&scripts::NAME_PAYER, args)
         }
         Command::BeginPayment { booking, user, payment } => {
             Call::new(&scripts::BEGIN_PAYMENT, vec![text(booking), text(user), text(payment)])
         }
         Command::FailPayment { booking, payment, why, then } => {
-            let then = match then {
-                OnDecline::Keep => "keep",
-                OnDecline::Release => "release",
-            };
+            let then: &str = then.into();
             let args = vec![text(booking), text(payment), why.to_string(), then.to_owned()];
             Call::new(&scripts::FAIL_PAYMENT, args)
         }
@@ -345,10 +341,7 @@ fn types_text(types: &AskedTypes) -> String {
 
 fn hold_best(mut args: Vec<String>, order: &BestOrder, more: [String; 2]) -> Call {
     let best = order.best();
-    let together = match best.together() {
-        Together::Must => "must",
-        Together::Prefer => "prefer",
-    };
+    let together: &str = best.together().into();
     args.extend([json(order), text(&best.quantity()), together.to_owned()]);
     args.push(text_or_empty(best.price_max_minor().as_ref()));
     args.push(text(&best.accessible()));

@@ -4,6 +4,7 @@ use super::buyer::BuyerBody;
 use crate::http::events::shapes::money::TaxOf;
 use crate::http::shapes::types::TypeUnits;
 use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
+use crate::json::words::words;
 use onrush_core::Time;
 use onrush_core::hold::{HoldState, HoldStatus};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
@@ -14,9 +15,7 @@ use onrush_core::view::HoldView;
 use onrush_ledger::booking::{Booking, Buyer};
 use serde::Serialize;
 use std::collections::HashMap;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 /// A booking. Which of the times is there depends on the status.
 #[derive(Serialize, ToSchema)]
@@ -109,20 +108,10 @@ impl From<RefundNow> for RefundNowBody {
     }
 }
 
-/// The status of a booking, described: [`HoldStatus`] is what is written.
-pub enum BookingStatus {}
-
-impl PartialSchema for BookingStatus {
-    fn schema() -> RefOr<Schema> {
-        let schema = ObjectBuilder::new()
-            .schema_type(Type::String)
-            .description(Some("The status of a booking."))
-            .enum_values(Some(HoldStatus::ALL.map(HoldStatus::as_str)));
-        schema.into()
-    }
-}
-
-impl ToSchema for BookingStatus {}
+words!(
+    /// The status of a booking.
+    BookingStatus, "BookingStatus", HoldStatus
+);
 
 /// Units of pools, and seats; what is empty is missing.
 #[derive(ToSchema)]

@@ -106,7 +106,7 @@ fn write_row(out: &mut Rows, row: &Booking, buyer: Option<&Buyer>) -> csv::Resul
         row.booking.as_str(),
         row.event.as_str(),
         row.user.as_str(),
-        row.status.as_str(),
+        row.status.into(),
         &pools,
         &seats,
         &row.amount_minor.to_string(),

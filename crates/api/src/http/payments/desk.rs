@@ -6,6 +6,7 @@ use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
 use crate::json::ids::{CurrencyText, EventIdText, FreeText, IdText, TimeMs};
+use crate::json::words::words;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -181,26 +182,12 @@ impl From<DeskEntry> for DeskEntryBody {
     }
 }
 
-/// What was done at the desk.
-#[derive(ToSchema)]
-#[schema(as = DeskKind, rename_all = "snake_case")]
-pub enum DeskKindName {
-    /// Money went back.
-    Refund,
-    /// The buyer's bank takes the money back until it is decided who is right.
-    Dispute,
-    /// The same order was paid once more.
-    SecondPayment,
-}
+words!(
+    /// What was done at the desk.
+    DeskKindName, "DeskKind", DeskKind
+);
 
-/// Whether the money moved.
-#[derive(ToSchema)]
-#[schema(as = DeskStatus, rename_all = "snake_case")]
-pub enum DeskStatusName {
-    /// It is not decided.
-    Open,
-    /// It moved: the refund was made, the dispute is lost, the second payment was taken.
-    Moved,
-    /// It stayed: the refund failed, the dispute is won.
-    Stayed,
-}
+words!(
+    /// Whether the money moved.
+    DeskStatusName, "DeskStatus", DeskStatus
+);

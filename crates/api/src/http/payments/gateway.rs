@@ -5,6 +5,7 @@ use crate::http::caller::Operator;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::json::ids::TimeMs;
+use crate::json::words::words;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -12,7 +13,7 @@ use onrush_core::Time;
 use onrush_ledger::Ledger;
 use onrush_ledger::desk::DeskFilter;
 use onrush_saga::Sagas;
-use onrush_saga::gateway::health::{Health, LastFailure, View};
+use onrush_saga::gateway::health::{FailureKind, Health, LastFailure, View};
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -52,7 +53,7 @@ pub struct GatewayBody {
 #[derive(Serialize, ToSchema)]
 pub struct GatewayFailure {
     #[schema(value_type = GatewayFailureName)]
-    kind: &'static str,
+    kind: FailureKind,
     /// In the gateway's words.
     why: String,
     #[schema(value_type = TimeMs)]
@@ -75,17 +76,10 @@ pub enum GatewayStateName {
     Unreachable,
 }
 
-/// What a call came to.
-#[derive(ToSchema)]
-#[schema(as = GatewayFailureKind, rename_all = "snake_case")]
-pub enum GatewayFailureName {
-    /// It does not know our key.
-    KeyRefused,
-    /// It does not answer, or says to come again.
-    Unreachable,
-    /// It understood and would not do it; it is well all the same.
-    Refused,
-}
+words!(
+    /// What a call came to.
+    GatewayFailureName, "GatewayFailureKind", FailureKind
+);
 
 /// How the payment gateway is: since when, what went wrong last, and what to do about it.
 #[utoipa::path(
@@ -117,10 +111,10 @@ pub async fn gateway_health(
 impl GatewayBody {
     fn of(health: &Health, desk_open: usize) -> Self {
         let View { state, since, last_success_at, last_failure } = health.view();
-        let failure = |LastFailure { kind, why, at }| GatewayFailure { kind: kind.word(), why, at };
+        let failure = |LastFailure { kind, why, at }| GatewayFailure { kind, why, at };
         Self {
             gateway: health.gateway(),
-            state: state.word(),
+            state: state.into(),
             since: Some(since),
             last_success_at,
             last_failure: last_failure.map(failure),

@@ -2,6 +2,7 @@
 
 use crate::http::bookings::buyer::BuyerBody;
 use crate::json::ids::{CurrencyText, IdText, TimeMs};
+use crate::json::words::words;
 use onrush_base::config::StripeSettings;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, PaymentId};
@@ -9,10 +10,7 @@ use onrush_core::money::Currency;
 use onrush_core::saga::Stage;
 use onrush_ledger::money::{Capture, OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 /// A payment, as its buyer sees it.
 #[derive(Serialize, ToSchema)]
@@ -209,7 +207,7 @@ pub struct LedgerRefund {
     #[schema(value_type = CurrencyText)]
     currency: Currency,
     #[schema(value_type = RefundStatusName)]
-    status: &'static str,
+    status: RefundStatus,
     /// Why it is made.
     #[schema(value_type = RefundCauseName)]
     cause: RefundCause,
@@ -237,12 +235,7 @@ impl From<Refund> for LedgerRefund {
             payment: row.payment,
             amount_minor: row.amount_minor,
             currency: row.currency,
-            status: match row.status {
-                RefundStatus::Requested => "requested",
-                RefundStatus::Sent => "sent",
-                RefundStatus::Done => "done",
-                RefundStatus::Failed => "failed",
-            },
+            status: row.status,
             cause: row.cause,
             decided_by: row.decided_by,
             why: row.why,
@@ -253,90 +246,32 @@ impl From<Refund> for LedgerRefund {
     }
 }
 
-/// Where a payment stands.
-#[derive(ToSchema)]
-#[schema(as = PaymentStage, rename_all = "snake_case")]
-pub enum StageName {
-    /// Written down; the gateway may have heard of it or not.
-    Creating,
-    /// The gateway waits for the buyer.
-    Open,
-    /// The card's bank has set the money aside, and nobody has looked at the card yet.
-    Authorised,
-    /// The card may pay: the gateway is to take the money that is set aside.
-    Capturing,
-    /// Not wanted any more: the gateway is to cancel it.
-    Closing,
-    /// The gateway will never take money for it.
-    Closed,
-    /// Ended without money.
-    Void,
-    /// Money was taken.
-    Captured,
-    /// The money is to go back.
-    Refunding,
-    /// The money went back; the engine is to be told.
-    Returned,
-    /// The money went back.
-    Refunded,
-}
+words!(
+    /// Where a payment stands.
+    StageName, "PaymentStage", Stage
+);
 
-/// How far a refund is.
-#[derive(ToSchema)]
-#[schema(as = RefundStatus, rename_all = "snake_case")]
-pub enum RefundStatusName {
-    /// Written down; the gateway may have heard of it or not.
-    Requested,
-    /// The gateway works on it.
-    Sent,
-    /// The money went back.
-    Done,
-    /// The gateway will not do it.
-    Failed,
-}
+words!(
+    /// How far a refund is.
+    RefundStatusName, "RefundStatus", RefundStatus
+);
 
-/// Why a refund is made.
-pub enum RefundCauseName {}
+words!(
+    /// Why a refund is made: the booking was cancelled, cannot be confirmed, or does not wait for this
+    /// payment; an operator had the gateway give the money back, or gave it back by other means; or
+    /// from before causes were kept.
+    RefundCauseName, "RefundCause", RefundCause
+);
 
-impl PartialSchema for RefundCauseName {
-    fn schema() -> RefOr<Schema> {
-        let schema = ObjectBuilder::new()
-            .schema_type(Type::String)
-            .description(Some(
-                "Why a refund is made: the booking was cancelled, cannot be confirmed, or does not \
-                 wait for this payment; an operator had the gateway give the money back, or gave it \
-                 back by other means; or from before causes were kept.",
-            ))
-            .enum_values(Some(RefundCause::ALL.map(RefundCause::as_str)));
-        schema.into()
-    }
-}
+words!(
+    /// What a declined payment does to its hold.
+    OnDeclineName, "OnDecline", OnDecline
+);
 
-impl ToSchema for RefundCauseName {
-    fn name() -> Cow<'static, str> {
-        "RefundCause".into()
-    }
-}
-
-/// What a declined payment does to its hold.
-#[derive(ToSchema)]
-#[schema(as = OnDecline, rename_all = "snake_case")]
-pub enum OnDeclineName {
-    /// The hold stays for another attempt.
-    Keep,
-    /// The hold is given back and the session ends.
-    Release,
-}
-
-/// When the gateway takes a payment's money.
-#[derive(ToSchema)]
-#[schema(as = Capture, rename_all = "snake_case")]
-pub enum CaptureName {
-    /// As soon as the buyer pays.
-    AtOnce,
-    /// Once the card was looked at.
-    Later,
-}
+words!(
+    /// When the gateway takes a payment's money.
+    CaptureName, "Capture", Capture
+);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,9 @@
 //! Which place is meant, and what was left.
 
 use crate::json::ids::{AsOfText, PlaceIdText};
+use crate::json::words::words;
 use onrush_core::ids::PlaceId;
+use onrush_core::view::LeftFrom;
 use onrush_store::AsOf;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -35,15 +37,10 @@ pub struct WhichLook {
 pub struct Left {
     /// `queue` or `active`.
     #[schema(value_type = LeftFromText)]
-    pub from: onrush_core::view::LeftFrom,
+    pub from: LeftFrom,
 }
 
-/// What can be left.
-#[derive(ToSchema)]
-#[schema(as = LeftFrom, rename_all = "snake_case")]
-pub enum LeftFromText {
-    /// A place in the queue.
-    Queue,
-    /// A session.
-    Active,
-}
+words!(
+    /// What can be left.
+    LeftFromText, "LeftFrom", LeftFrom
+);

@@ -2,6 +2,7 @@
 
 use crate::http::events::shapes::money::TaxOf;
 use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
+use crate::json::words::words;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PoolId, SeatId};
 use onrush_core::tax::Tax;
@@ -11,25 +12,15 @@ use onrush_ledger::receipt::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Which of the two a document is.
-#[derive(ToSchema)]
-#[schema(as = ReceiptKind, rename_all = "snake_case")]
-pub enum KindName {
-    /// A booking was paid and confirmed.
-    Receipt,
-    /// Money of it went back.
-    CreditNote,
-}
+words!(
+    /// Which of the two a document is.
+    KindName, "ReceiptKind", ReceiptKind
+);
 
-/// What a line's money is for.
-#[derive(ToSchema)]
-#[schema(as = ReceiptPurpose, rename_all = "snake_case")]
-pub enum PurposeName {
-    /// Units.
-    Sales,
-    /// What a booking costs beside its units.
-    Fees,
-}
+words!(
+    /// What a line's money is for.
+    PurposeName, "ReceiptPurpose", Purpose
+);
 
 /// A receipt or a credit note, as it was issued.
 #[derive(Serialize, ToSchema)]

@@ -68,7 +68,7 @@ fn write_row(out: &mut Rows, row: &Receipt) -> csv::Result<()> {
     let corrects = row.corrects.as_ref();
     let cells = [
         &*row.number.to_string(),
-        row.kind().as_str(),
+        row.kind().into(),
         &corrects.map_or(String::new(), |corrects| corrects.receipt.to_string()),
         &readable(row.issued_at),
         &readable(row.document.moved_at),

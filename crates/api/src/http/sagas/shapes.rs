@@ -2,6 +2,7 @@
 
 use crate::http::payments::shapes::{LedgerPayment, LedgerRefund, StageName};
 use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
+use crate::json::words::words;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::money::Currency;
@@ -138,22 +139,7 @@ impl From<SagaNote> for SagaNoteBody {
     }
 }
 
-/// Where a saga stands.
-#[derive(ToSchema)]
-#[schema(as = SagaStep, rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum StepName {
-    /// The units were asked for.
-    ReserveSent,
-    /// The units are held.
-    ReserveOk,
-    /// A payment runs.
-    PaymentSent,
-    /// Money was taken.
-    PaymentOk,
-    /// Final and paid for.
-    Confirmed,
-    /// Money goes back.
-    Compensating,
-    /// Over: nothing is held, and nothing is owed.
-    Failed,
-}
+words!(
+    /// Where a saga stands.
+    StepName, "SagaStep", Step
+);

@@ -2,7 +2,9 @@
 //! [`crate::live::seats`]); these types describe the result.
 
 use crate::json::ids::{EventIdText, IdText, TimeMs};
+use crate::json::words::words;
 use crate::plans::Area;
+use onrush_core::view::SeatStatus;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
@@ -84,19 +86,10 @@ pub struct MapSeat {
     why: Option<String>,
 }
 
-/// The status of a seat.
-#[derive(ToSchema)]
-#[schema(as = SeatStatus, rename_all = "snake_case")]
-pub enum SeatStatusName {
-    /// On sale.
-    Free,
-    /// In a hold.
-    Held,
-    /// Confirmed.
-    Sold,
-    /// Off sale.
-    Blocked,
-}
+words!(
+    /// The status of a seat.
+    SeatStatusName, "SeatStatus", SeatStatus
+);
 
 /// What never changes about a house while its seats are sold. Its rows' seats, one after the other,
 /// are in the order of the statuses.

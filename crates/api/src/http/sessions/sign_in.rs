@@ -8,6 +8,7 @@ use crate::http::origin::check_origin;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::Callers;
 use crate::json::ids::TimeMs;
+use crate::json::words::words;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -41,23 +42,10 @@ pub struct SessionBody<'a> {
     until: Time,
 }
 
-/// What a key gives the right to.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-pub enum Scope {
-    /// See how sales stand, and what was bought.
-    Read,
-    /// Open, pause and close; set prices, settings and texts; hold for somebody.
-    Sell,
-    /// Capacity, blocks, channels, seats.
-    Stock,
-    /// Refunds, stuck sagas, receipts, exports with what names people.
-    Money,
-    /// Let people in.
-    Door,
-    /// Everything.
-    Admin,
-}
+words!(
+    /// What a key gives the right to.
+    Scope, "Scope", KeyScope
+);
 
 /// What somebody signs in with.
 #[derive(Deserialize, ToSchema)]

@@ -7,6 +7,7 @@ use crate::json::ids::{
     PriceNumber, QuantityNumber, SeatIds, StayIdText,
 };
 use crate::json::object::Object;
+use crate::json::words::words;
 use jiff::civil::Date;
 use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::ids::{BookingId, ChannelId, InvalidId, PoolId, SeatId, UserId};
@@ -111,15 +112,10 @@ pub struct BestSeats<'a> {
     first_choice: Vec<Cow<'a, str>>,
 }
 
-/// Whether seats must be side by side.
-#[derive(ToSchema)]
-#[schema(as = Together, rename_all = "snake_case")]
-pub enum TogetherWord {
-    /// Side by side in one row, with no aisle between them, and of one category.
-    Must,
-    /// If they cannot be: in as few groups of at least two as can be.
-    Prefer,
-}
+words!(
+    /// Whether seats must be side by side.
+    TogetherWord, "Together", Together
+);
 
 /// Units of pools and seats, and why they are taken off sale or put back.
 #[derive(Deserialize, ToSchema)]

@@ -55,7 +55,7 @@ pub async fn flags(State(nodes): State<Arc<Nodes>>, _: Operator) -> Result<Respo
 
 impl FlagBody {
     fn new(flag: Flag, percent: u8) -> Self {
-        Self { name: flag.name(), percent, about: flag.about() }
+        Self { name: flag.into(), percent, about: flag.about() }
     }
 }
 
@@ -77,7 +77,7 @@ pub async fn set_flag(
     if percent.0 > 100 {
         return Err(Problem::new(Code::InvalidBody, "percent: use 0 to 100").about("percent"));
     }
-    cluster.set_flag(flag.name().to_owned(), percent.0).await.map_err(|error| {
+    cluster.set_flag(flag.to_string(), percent.0).await.map_err(|error| {
         tracing::error!(%error, "a flag cannot be kept");
         Problem::new(Code::LedgerUnavailable, "the flag cannot be kept now; try again")
     })?;

@@ -47,11 +47,7 @@ fn details(sagas: &Sagas) -> String {
     let Some(health) = sagas.health() else { return String::new() };
     let Some(what_to_do) = health.what_to_do() else { return String::new() };
     let (gateway, view) = (health.gateway(), health.view());
-    format!(
-        "payment gateway {gateway}: {} since {} ms; {what_to_do}\n",
-        view.state.word(),
-        view.since
-    )
+    format!("payment gateway {gateway}: {} since {} ms; {what_to_do}\n", view.state, view.since)
 }
 
 /// On the public listener.

@@ -125,7 +125,7 @@ fn http(sheet: &mut Sheet, groups: &Groups, traffic: &Traffic) {
     let responses = traffic.responses().map(|(class, answered)| (one("class", class), answered));
     sheet.counter("http_responses", "Answers by class of status", responses.into());
     let took = traffic.took().map(|(group, class, took)| {
-        (vec![("group", group.word().to_owned()), ("class", class.to_owned())], took)
+        (vec![("group", group.to_string()), ("class", class.to_owned())], took)
     });
     let help = "How long answers took, by kind of request and class of status";
     sheet.histogram("http_request", help, took.collect());

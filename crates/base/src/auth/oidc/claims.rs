@@ -43,7 +43,7 @@ pub struct Expected<'a> {
 #[must_use]
 pub fn kid(token: &str) -> Option<Option<String>> {
     let Header { alg, kid, .. } = header_of(token)?;
-    ShopAlgorithm::of(&alg).map(|_| kid)
+    ShopAlgorithm::try_from(&*alg).ok().map(|_| kid)
 }
 
 fn header_of(token: &str) -> Option<Header> {
@@ -66,8 +66,9 @@ pub fn verified(
     let (signed, signature) = token.rsplit_once('.').ok_or(no_token)?;
     let (_, claims) = signed.split_once('.').ok_or(no_token)?;
     // A public key is never a secret, and nothing is no signature: HS256 and none are not tried.
-    let algorithm = ShopAlgorithm::of(&header.alg)
-        .ok_or("the ID token is not signed by RS256, ES256 or EdDSA; set that at the provider")?;
+    let algorithm = ShopAlgorithm::try_from(&*header.alg).map_err(
+        |_| "the ID token is not signed by RS256, ES256 or EdDSA; set that at the provider",
+    )?;
     let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).map_err(|_| no_token)?;
     let named = (algorithm, header.kid.as_deref());
     if !keys.verifies(named, signed.as_bytes(), &signature) {
