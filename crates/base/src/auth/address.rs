@@ -77,7 +77,7 @@ fn parse_hop(hop: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onrush_testkit::log::Log;
+    use onrush_testkit::Log;
 
     fn ip(text: &str) -> IpAddr {
         text.parse().unwrap()

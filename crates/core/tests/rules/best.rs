@@ -2,6 +2,7 @@
 
 use crate::stage::{Stage, booking_id, confirm, hold, lines, release, settings};
 use onrush_core::best::{Best, BestOrder, Together};
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::SeatId;
 use onrush_core::lines::Lines;
 use onrush_core::settings::Settings;

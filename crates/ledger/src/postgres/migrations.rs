@@ -23,7 +23,7 @@ const LOCK: i64 = 0x6f6e_7275_7368;
 
 /// Runs the steps that are missing, each in a transaction.
 pub(super) async fn run(way: &Way, patience: Duration) -> Result<(), PgOpenError> {
-    let (client, connection) = patiently(async || connect(way, patience).await).await?;
+    let (client, connection) = connect_patiently(way, patience).await?;
     let connection = tokio::spawn(connection);
     let outcome = run_on(client).await;
     connection.abort();
@@ -41,9 +41,9 @@ async fn connect(way: &Way, patience: Duration) -> Result<(Client, Line), PgOpen
 
 /// Looks for PostgreSQL, a few times: one that was started together with this node, or is changing
 /// its primary, answers in a moment. One that refuses us would go on to.
-async fn patiently<T>(look: impl AsyncFn() -> Result<T, PgOpenError>) -> Result<T, PgOpenError> {
+async fn connect_patiently(way: &Way, patience: Duration) -> Result<(Client, Line), PgOpenError> {
     for _ in 1..TRIES {
-        match look().await {
+        match connect(way, patience).await {
             Err(PgOpenError::Unreachable(why)) => {
                 tracing::warn!(why, "PostgreSQL does not answer yet; it is asked again");
                 sleep(PAUSE).await;
@@ -51,7 +51,7 @@ async fn patiently<T>(look: impl AsyncFn() -> Result<T, PgOpenError>) -> Result<
             found => return found,
         }
     }
-    look().await
+    connect(way, patience).await
 }
 
 async fn run_on(mut client: Client) -> Result<(), PgOpenError> {

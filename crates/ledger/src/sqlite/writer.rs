@@ -186,12 +186,12 @@ impl Failure {
     /// temporary file for it and gets none.
     fn concerns_one(&self) -> bool {
         let Some(error) = self.error().sqlite_error() else { return true };
-        match error.code {
-            ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch => true,
-            // The database is open already: what cannot be opened within a job is the job's own.
-            ErrorCode::CannotOpen => matches!(self, Self::OfJob(_)),
-            _ => error.extended_code == ffi::SQLITE_IOERR_GETTEMPPATH,
-        }
+        let of_rows = [ErrorCode::ConstraintViolation, ErrorCode::TooBig, ErrorCode::TypeMismatch];
+        // The database is open already: what cannot be opened within a job is the job's own.
+        let of_file = error.code == ErrorCode::CannotOpen && matches!(self, Self::OfJob(_));
+        of_rows.contains(&error.code)
+            || of_file
+            || error.extended_code == ffi::SQLITE_IOERR_GETTEMPPATH
     }
 }
 

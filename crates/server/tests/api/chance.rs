@@ -340,7 +340,7 @@ impl World {
 
         let (mut confirmed_minor, mut kept_minor, mut owned) = (0, 0, Vec::new());
         for booking in reader.bookings(None, 1_000).unwrap().rows {
-            match booking.status.as_str() {
+            match <&str>::from(booking.status) {
                 "confirmed" => {
                     confirmed_minor += booking.amount_minor;
                     owned.push(booking.booking.to_string());
