@@ -40,7 +40,6 @@ mod web_address;
 use keys::KeySettings;
 use limits::LimitSettings;
 use relay::{MailSettings, WebhookSettings};
-use web_address::web_address;
 
 pub use acme::AcmeSettings;
 pub use certificates::{CertificateSettings, Pem};

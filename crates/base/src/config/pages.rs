@@ -1,6 +1,7 @@
 //! Where people find pages.
 
-use super::{Config, web_address};
+use super::Config;
+use super::web_address::web_address;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 impl Config {
