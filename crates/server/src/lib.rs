@@ -6,6 +6,8 @@ pub mod history;
 pub mod kit;
 pub mod moved;
 mod start;
+mod start_error;
 mod tasks;
 
-pub use start::{Remedy, Server, StartError, Stopped};
+pub use start::Server;
+pub use start_error::{Remedy, StartError, Stopped};

@@ -3,12 +3,10 @@
 mod backend;
 mod payments;
 mod restored;
-mod start_error;
 mod tls;
 mod traced;
 
-pub use start_error::{Remedy, StartError, Stopped};
-
+use crate::start_error::{StartError, Stopped};
 use crate::tasks::Tasks;
 use backend::Backend;
 use onrush_api::http;

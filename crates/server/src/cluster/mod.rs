@@ -25,7 +25,7 @@ pub async fn audit_redis(
     Ok(report.violations)
 }
 
-use crate::start::StartError;
+use crate::start_error::StartError;
 use archive::PgArchive;
 use onrush_base::config::postgres::SslMode;
 use onrush_base::config::{Config, PostgresSettings, RedisSettings, Secret};

@@ -1,7 +1,7 @@
 //! What runs the rules and what remembers money, as configured: opened together, closed together.
 
-use super::start_error::{Remedy, StartError, Stopped};
 use super::traced::Traced;
+use crate::start_error::{Remedy, StartError, Stopped};
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::cluster_store::ClusterStore;
 use onrush_base::config::{Config, LedgerName};

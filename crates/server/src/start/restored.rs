@@ -6,7 +6,7 @@
 //! said so, and then every open sale is paused: units that were sold are free, until somebody has
 //! blocked them.
 
-use super::start_error::StartError;
+use crate::start_error::StartError;
 use onrush_api::draw::Draws;
 use onrush_base::backup::{self, Manifest};
 use onrush_core::question::EventNow;

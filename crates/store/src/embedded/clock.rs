@@ -89,7 +89,8 @@ impl Clock {
         }
     }
 
-    /// The time for whoever looks between two turns; `None` if the next turn has to make up for a pause first.
+    /// The time for whoever looks between two turns; `None` if the next turn has to make up for a pause
+    /// first.
     pub(super) fn look(&self) -> Option<Time> {
         match self {
             Self::Steady(steady) => steady.look(),

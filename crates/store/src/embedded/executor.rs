@@ -1,6 +1,6 @@
 //! The engine thread: it runs the rules, one command at a time.
 
-use super::clock::Turn;
+use super::clock::{Clock, Turn};
 use super::disk::Need;
 use super::dispatch::Dispatch;
 use super::events::Index;
@@ -24,6 +24,7 @@ const LONGEST_SLEEP_MS: i64 = 60_000;
 /// What the engine thread works with. It alone changes the state, and others look at it between its
 /// turns.
 pub(super) struct Executor {
+    pub(super) clock: Clock,
     pub(super) shared: Arc<Shared>,
     pub(super) dispatch: Dispatch,
     pub(super) batch: Batch,
@@ -43,7 +44,7 @@ impl Executor {
     /// Moves all deadlines on by the time the engine was away, in one transaction, before anything
     /// else is decided.
     fn make_up_for(&mut self, state: &mut State, gap_ms: i64) {
-        state.at = state.at.max(self.shared.clock.now());
+        state.at = state.at.max(self.clock.now());
         for index in 0..state.events.len() {
             let decision = state.events.get(index).decide(state.at, &Command::Recover { gap_ms });
             // An event that has nothing to move may refuse.
@@ -97,7 +98,7 @@ impl Executor {
 
     /// Looks at the clock. Time that the process stood still counts as time away.
     fn begin_turn(&mut self, state: &mut State) {
-        let Turn { now, missed_ms } = self.shared.clock.turn();
+        let Turn { now, missed_ms } = self.clock.turn();
         if missed_ms > 0 {
             self.make_up_for(state, missed_ms);
         }
@@ -108,10 +109,10 @@ impl Executor {
     fn patience(&self) -> Option<Duration> {
         let state = self.shared.state();
         let (deadline, _) = state.events.next_deadline()?;
-        let now = state.at.max(self.shared.clock.now());
+        let now = state.at.max(self.clock.now());
         if deadline <= now {
             Some(Duration::ZERO)
-        } else if self.shared.clock.runs() {
+        } else if self.clock.runs() {
             let ms = deadline.since_ms(now).min(LONGEST_SLEEP_MS);
             Some(Duration::from_millis(ms.unsigned_abs()))
         } else {

@@ -1,5 +1,6 @@
 //! The journal thread: it makes decisions durable, and only then lets anyone know.
 
+use super::clock::Clock;
 use super::database;
 use super::dispatch::Dispatch;
 use super::outbox::{Batch, Decided, Found};
@@ -37,6 +38,7 @@ pub(super) struct Journal {
     pub(super) witness: Witness,
     /// When the last decision was made that was committed before.
     pub(super) last_at: Option<Time>,
+    pub(super) clock: Clock,
     #[cfg(feature = "testing")]
     pub(super) faults: Faults,
 }
@@ -95,7 +97,7 @@ impl Journal {
                 return self.end(&written).map_err(End::from);
             }
             if committed > Seq::default() && written.at.elapsed() >= ALIVE_EVERY {
-                database::set_alive(&self.connection, self.shared.clock.alive_until())?;
+                database::set_alive(&self.connection, self.clock.alive_until())?;
                 written.at = Instant::now();
             }
             if let Some(snapshotter) = &self.snapshotter {
@@ -140,7 +142,7 @@ impl Journal {
 
     /// Writes down that this was the end, and none that came by itself.
     fn end(&self, written: &Written) -> rusqlite::Result<()> {
-        database::set_alive(&self.connection, self.shared.clock.alive_until())?;
+        database::set_alive(&self.connection, self.clock.alive_until())?;
         self.witness.end(self.shared.committed(), written.last_at, self.shared.ledger());
         Ok(())
     }

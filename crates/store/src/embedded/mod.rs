@@ -144,6 +144,7 @@ impl Default for Options {
 pub struct Embedded {
     dir: PathBuf,
     identity: String,
+    clock: Clock,
     shared: Arc<Shared>,
     progress: Listener,
     threads: Option<Threads>,
@@ -187,7 +188,7 @@ impl Embedded {
         let (checkpointer, checkpointer_thread) =
             database::start_checkpointer(&database::path_in(dir))?;
         journal.checkpointer = Some(checkpointer);
-        let pulse = Pulse::start(&engine.shared.clock).map_err(OpenError::io(dir))?;
+        let pulse = Pulse::start(&engine.clock).map_err(OpenError::io(dir))?;
         let beside = Beside {
             checkpointer: checkpointer_thread,
             snapshotter: snapshotter_thread,
@@ -351,7 +352,8 @@ impl Engine for Embedded {
     }
 
     fn query(&self, event: EventId, query: Query) -> Pending<View> {
-        match self.shared.look(&event, &query) {
+        let answer = self.clock.look().and_then(|now| self.shared.look(now, &event, &query));
+        match answer {
             Some(answer) => Box::pin(ready(answer)),
             None => self.ask(|slot| Ask::Query(event, query, slot)),
         }

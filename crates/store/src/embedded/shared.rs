@@ -1,6 +1,5 @@
 //! What the engine's threads share.
 
-use super::clock::Clock;
 use super::disk::Space;
 use super::events::guarded;
 use super::mailbox::{Mailbox, Result};
@@ -11,14 +10,13 @@ use super::tail::Tail;
 use crate::durations::Durations;
 use crate::engine::Seq;
 use onrush_core::ids::EventId;
-use onrush_core::{Query, View};
+use onrush_core::{Query, Time, View};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 /// What the threads share.
 pub(super) struct Shared {
     pub(super) state: RwLock<State>,
-    pub(super) clock: Clock,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) outbox: Outbox,
     pub(super) tail: Tail,
@@ -49,15 +47,15 @@ impl Shared {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a question where it is asked, if the engine thread would say the same at once: nobody
-    /// waits for anything, nothing is due, and all that was decided is durable.
-    pub(super) fn look(&self, event: &EventId, query: &Query) -> Option<Result<View>> {
+    /// Answers a question where it is asked, at `now`, if the engine thread would say the same at once:
+    /// nobody waits for anything, nothing is due, and all that was decided is durable.
+    pub(super) fn look(&self, now: Time, event: &EventId, query: &Query) -> Option<Result<View>> {
         // What is asked in turn is done in turn, and nobody is answered by an engine that has stopped.
         if !self.mailbox.is_idle() {
             return None;
         }
         let state = self.state.try_read().ok()?;
-        let at = state.at.max(self.clock.look()?);
+        let at = state.at.max(now);
         if !state.is_settled(at, self.delivered()) {
             return None;
         }

@@ -69,7 +69,6 @@ impl Still {
         let (events, at) = (recovered.events, recovered.alive);
         let shared = Arc::new(Shared {
             state: sync::RwLock::new(State { events, at, decided: recovered.last }),
-            clock: options.clock.clone(),
             mailbox: Arc::new(Mailbox::new(options.mailbox_capacity, options.longest_wait)),
             outbox: Outbox::default(),
             tail: Tail::new(recovered.last, options.tail_capacity),
@@ -89,6 +88,7 @@ impl Still {
             Dispatch::start(&runtime, shared.mailbox.clone(), recovered.last);
 
         let mut executor = Executor {
+            clock: options.clock.clone(),
             shared: shared.clone(),
             dispatch: dispatch.clone(),
             batch: Batch::default(),
@@ -104,12 +104,14 @@ impl Still {
             checkpointer: None,
             witness,
             last_at: recovered.last_at,
+            clock: options.clock.clone(),
             #[cfg(feature = "testing")]
             faults: options.faults,
         };
         let engine = Embedded {
             dir: dir.to_owned(),
             identity,
+            clock: options.clock,
             shared,
             progress,
             threads: None,

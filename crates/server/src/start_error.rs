@@ -52,7 +52,7 @@ pub struct Stopped {
 
 impl Stopped {
     /// One that another start may go on from.
-    pub(super) fn of_the_moment(why: String) -> Self {
+    pub(crate) fn of_the_moment(why: String) -> Self {
         Self { why, remedy: Remedy::AnotherStart }
     }
 }
