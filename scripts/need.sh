@@ -24,7 +24,7 @@ install_debian() {
   local what=$1 packages=$2
   if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
     echo "installing $packages" >&2
-    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $packages >&2
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq $packages >&2
   else
     missing "$what" "On Debian or Ubuntu: sudo apt-get install $packages"
   fi
