@@ -125,8 +125,12 @@ impl<'a> Counted<'a> {
     }
 
     /// Until when a body may take that was first waited for at `since`, and of which so much has come.
+    ///
+    /// Gateways are quick. If their messages earned time by what has come, a few strangers who send all
+    /// but the last byte could hold the share of all of them at little cost.
     pub fn until(&self, since: Instant, bytes: usize) -> Instant {
-        self.terms.until(since, bytes)
+        let earns = if self.kind == Kind::Webhook { 0 } else { bytes };
+        self.terms.until(since, earns)
     }
 
     /// Counts a body that is as long as this by now.
@@ -168,6 +172,14 @@ mod tests {
         assert_eq!(terms.allowed(0), Duration::from_secs(10));
         // A byte a second earns next to nothing.
         assert!(terms.allowed(12) < Duration::from_millis(10_010));
+    }
+
+    #[test]
+    fn a_gateways_message_earns_no_time() {
+        let (terms, since) = (BodyTerms::default(), Instant::now());
+        let until = |kind| Counted::new(&terms, kind).until(since, MAX_WEBHOOK_BYTES) - since;
+        assert_eq!(until(Kind::Webhook), Duration::from_secs(10));
+        assert_eq!(until(Kind::Plan), Duration::from_secs(138));
     }
 
     #[test]
