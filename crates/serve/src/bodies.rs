@@ -14,6 +14,8 @@ pub const MAX_WEBHOOK_BYTES: usize = 1 << 20;
 pub const MAX_PLAN_BYTES: usize = 32 << 20;
 /// How long bodies may still take once the listener was told to stop.
 const LAST_WAIT: Duration = Duration::from_secs(2);
+/// How long a gateway's message has while their share of memory is in demand.
+const HURRY: Duration = Duration::from_secs(1);
 /// What a body may have of memory without being counted: nearly all bodies are shorter.
 const UNCOUNTED_BYTES: usize = 8 << 10;
 
@@ -127,10 +129,19 @@ impl<'a> Counted<'a> {
     /// Until when a body may take that was first waited for at `since`, and of which so much has come.
     ///
     /// Gateways are quick. If their messages earned time by what has come, a few strangers who send all
-    /// but the last byte could hold the share of all of them at little cost.
+    /// but the last byte could hold the share of all of them at little cost. While half of it is taken,
+    /// a message that is counted has a second: whoever wants to fill the share sends all of it each second.
     pub fn until(&self, since: Instant, bytes: usize) -> Instant {
-        let earns = if self.kind == Kind::Webhook { 0 } else { bytes };
-        self.terms.until(since, earns)
+        if self.kind != Kind::Webhook {
+            return self.terms.until(since, bytes);
+        }
+        let until = self.terms.until(since, 0);
+        let in_demand = || self.under_way().load(Ordering::Relaxed) > self.kind.share() / 2;
+        if self.bytes > 0 && in_demand() { until.min(since + HURRY) } else { until }
+    }
+
+    fn under_way(&self) -> &AtomicUsize {
+        &self.terms.under_way[self.kind as usize]
     }
 
     /// Counts a body that is as long as this by now.
@@ -142,8 +153,7 @@ impl<'a> Counted<'a> {
         if more == 0 {
             return Ok(());
         }
-        let under_way = &self.terms.under_way[self.kind as usize];
-        let all = under_way.fetch_add(more, Ordering::Relaxed) + more;
+        let all = self.under_way().fetch_add(more, Ordering::Relaxed) + more;
         self.bytes += more;
         if all > self.kind.share() {
             return Err(ShareUsedUp);
@@ -155,7 +165,7 @@ impl<'a> Counted<'a> {
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            self.terms.under_way[self.kind as usize].fetch_sub(self.bytes, Ordering::Relaxed);
+            self.under_way().fetch_sub(self.bytes, Ordering::Relaxed);
         }
     }
 }
@@ -180,6 +190,24 @@ mod tests {
         let until = |kind| Counted::new(&terms, kind).until(since, MAX_WEBHOOK_BYTES) - since;
         assert_eq!(until(Kind::Webhook), Duration::from_secs(10));
         assert_eq!(until(Kind::Plan), Duration::from_secs(138));
+    }
+
+    #[test]
+    fn gateways_messages_have_a_second_while_half_of_their_memory_is_taken() {
+        let (terms, since) = (BodyTerms::default(), Instant::now());
+        let long = || {
+            let mut message = Counted::new(&terms, Kind::Webhook);
+            message.grow_to(MAX_WEBHOOK_BYTES).unwrap();
+            message
+        };
+        let seconds = |message: &Counted<'_>| (message.until(since, 1) - since).as_secs();
+        let mut messages: Vec<_> = (0..8).map(|_| long()).collect();
+        assert_eq!(seconds(&messages[0]), 10);
+        messages.push(long());
+        assert_eq!(seconds(&messages[0]), 1);
+        assert_eq!(seconds(&Counted::new(&terms, Kind::Webhook)), 10, "a short one is not counted");
+        messages.pop();
+        assert_eq!(seconds(&messages[0]), 10);
     }
 
     #[test]

@@ -11,7 +11,11 @@ use onrush_serve::connection::Connection;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How often it is looked whether a body that stalls still has time.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Reads a body of at most `LIMIT` bytes.
 ///
@@ -83,22 +87,21 @@ impl Reading<'_> {
     /// Ready when the body has taken too long.
     fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<Problem> {
         let length = self.len();
-        let (since, timer) = self.waits.get_or_insert_with(|| {
-            let now = Instant::now();
-            (now, Box::pin(sleep_until(self.counted.until(now, length))))
-        });
+        let now = Instant::now();
+        let (since, timer) = self.waits.get_or_insert_with(|| (now, Box::pin(sleep_until(now))));
         let until = self.counted.until(*since, length);
         if until < timer.deadline() {
             // The server stops.
             timer.as_mut().reset(until);
         }
         while timer.as_mut().poll(context).is_ready() {
-            if Instant::now() >= until {
+            let now = Instant::now();
+            if now >= until {
                 let why = "the body did not come in time; send it faster, or in smaller parts";
                 return Poll::Ready(Problem::new(Code::BodyTooSlow, why));
             }
-            // More has come since the timer was set.
-            timer.as_mut().reset(until);
+            // More may have come by then, or others may want the memory.
+            timer.as_mut().reset(until.min(now + LOOK_AGAIN));
         }
         Poll::Pending
     }
@@ -151,7 +154,9 @@ impl Reading<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onrush_serve::bodies::MAX_BODY_BYTES;
+    use futures_util::{FutureExt, StreamExt};
+    use onrush_serve::bodies::{MAX_BODY_BYTES, MAX_WEBHOOK_BYTES};
+    use tokio::time::sleep;
 
     #[tokio::test]
     async fn pieces_of_a_body_are_put_together() {
@@ -160,5 +165,32 @@ mod tests {
         let body = Body::from_stream(futures_util::stream::iter(pieces));
         let read = read::<MAX_BODY_BYTES>(Request::new(body)).await.unwrap();
         assert_eq!(&read[..], b"{\"a\":1}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn gateways_messages_that_stall_make_room_for_others() {
+        let stalled = |bytes: usize| {
+            let begun =
+                futures_util::stream::iter([Ok::<_, std::io::Error>(vec![0; bytes].into())]);
+            let body =
+                Body::from_stream(begun.chain(futures_util::stream::pending::<Result<Bytes, _>>()));
+            Box::pin(read::<MAX_WEBHOOK_BYTES>(Request::new(body)))
+        };
+        let mut small = stalled(100);
+        let mut alone = stalled(MAX_WEBHOOK_BYTES - 1);
+        assert!((&mut small).now_or_never().is_none() && (&mut alone).now_or_never().is_none());
+        tokio::select! {
+            _ = &mut alone => panic!("alone, it has ten seconds"),
+            () = sleep(Duration::from_secs(5)) => {}
+        }
+        let mut all: Vec<_> = (0..15).map(|_| stalled(MAX_WEBHOOK_BYTES - 1)).collect();
+        all.push(alone);
+        let since = Instant::now();
+        for read in futures_util::future::join_all(all).await {
+            assert_eq!(read.unwrap_err().to_json()["code"], "BODY_TOO_SLOW");
+        }
+        let took = since.elapsed();
+        assert!(took <= Duration::from_millis(1_010), "{took:?}");
+        assert!((&mut small).now_or_never().is_none(), "it is not counted and hurries nobody");
     }
 }
