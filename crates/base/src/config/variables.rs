@@ -288,26 +288,11 @@ fn find(short: &str) -> Option<(Vec<String>, Kind)> {
 
 /// What is said of a variable that nobody reads.
 fn unknown(short: &str) -> String {
-    let nearest = names().min_by_key(|name| distance(&name[PREFIX.len()..], short));
+    let nearest = names().min_by_key(|name| strsim::levenshtein(&name[PREFIX.len()..], short));
     let nearest = nearest.expect("there are settings");
     format!(
         "there is no such setting; the nearest is {nearest}. Take the variable away, or name it right"
     )
-}
-
-/// How many letters have to be changed, added or taken away to make one of the other.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<u8> = other.bytes().take(128).collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, a) in one.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for (column, b) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(a != *b);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 /// What stands in a file, without the line's end that editors put there.
