@@ -16,20 +16,26 @@ use std::path::{Path, PathBuf};
 /// Rows and decisions read at a time.
 pub(super) const PAGE: usize = 10_000;
 
-/// The feed and the ledger of one deployment, read one after the other. Errors are sentences.
-pub(super) trait Books {
-    /// Begins with the ledger; says how far it has followed the feed.
-    fn begin(&mut self) -> Result<FeedPosition, String>;
-
-    /// What is wrong with the files themselves: pages that are damaged, or a ledger and a feed that
-    /// do not belong together.
+/// The decisions of one deployment, wherever they are. Errors are sentences.
+pub(super) trait Feed {
+    /// What is wrong with where they are kept: pages that are damaged, or a ledger that has followed
+    /// another feed.
     fn faults(&mut self, followed: &FeedPosition) -> Result<Vec<String>, String>;
-
-    /// A page of the bookings there were at the beginning, or later.
-    fn bookings(&mut self, after: Option<String>) -> Result<Page<Booking>, String>;
 
     /// Every decision there is, in order; without changes where these are in a file that is not read.
     fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String>;
+}
+
+/// The ledger of one deployment, wherever it is. Errors are sentences.
+pub(super) trait Rows {
+    /// Begins; says how far the ledger has followed the feed.
+    fn begin(&mut self) -> Result<FeedPosition, String>;
+
+    /// Pages that are damaged.
+    fn faults(&mut self) -> Result<Vec<String>, String>;
+
+    /// A page of the bookings there were at the beginning, or later.
+    fn bookings(&mut self, after: Option<String>) -> Result<Page<Booking>, String>;
 
     /// A page of the sagas there were at the beginning, or later.
     fn sagas(&mut self, after: Option<String>) -> Result<Page<Saga>, String>;
@@ -44,45 +50,44 @@ pub(super) trait Books {
     fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String>;
 }
 
-/// The books of one process: two files in its data directory.
-pub(super) struct FileBooks {
+/// The journal of one process.
+pub(super) struct Journal {
     data: PathBuf,
-    ledger: LedgerReader,
-    /// How far a ledger had followed the journal before this one was opened, as the journal remembers.
+    /// How far a ledger had followed it before this one was opened, as it remembers.
     followed_before: Option<Seq>,
-    /// Whether archive files are read beside the journal.
+    /// Whether archive files are read beside it.
     with_archive: bool,
 }
 
-impl FileBooks {
-    /// The books in a directory; `None` if there is no ledger. One that should be there is a violation.
-    pub(super) fn open(
-        data: &Path,
-        with_archive: bool,
-        found: &mut Vec<String>,
-    ) -> Result<Option<Self>, String> {
-        // A journal that cannot be opened is reported by the audit of the feed.
+impl Journal {
+    /// The journal in a directory. One that cannot be opened is reported by the audit of the feed.
+    pub(super) fn in_dir(data: &Path, with_archive: bool) -> Self {
         let journal = JournalReader::open(data).ok();
         let followed_before = journal.and_then(|journal| journal.ledger_followed());
-        if !data.join("ledger.db").exists() {
-            found.extend(followed_before.map(|Seq(known)| {
-                format!("ledger.db is missing; one had followed the journal to decision {known}")
+        Self { data: data.to_owned(), followed_before, with_archive }
+    }
+
+    /// The ledger beside it; `None` if there is none. One that should be there is a violation.
+    pub(super) fn ledger_beside(
+        &self,
+        found: &mut Vec<String>,
+    ) -> Result<Option<LedgerReader>, String> {
+        if !self.data.join("ledger.db").exists() {
+            found.extend(self.followed_before.map(|Seq(known)| {
+                format!(
+                    "ledger.db is missing; one had followed the journal to decision {known} (if it \
+                     is in PostgreSQL, give --config)"
+                )
             }));
             return Ok(None);
         }
-        let ledger = LedgerReader::open(data).map_err(|error| error.to_string())?;
-        Ok(Some(Self { data: data.to_owned(), ledger, followed_before, with_archive }))
+        LedgerReader::open(&self.data).map(Some).map_err(|error| error.to_string())
     }
 }
 
-impl Books for FileBooks {
-    fn begin(&mut self) -> Result<FeedPosition, String> {
-        self.ledger.position().map_err(|error| error.to_string())
-    }
-
+impl Feed for Journal {
     fn faults(&mut self, followed: &FeedPosition) -> Result<Vec<String>, String> {
-        let mut found = self.ledger.faults().map_err(|error| error.to_string())?;
-        found.iter_mut().for_each(|fault| *fault = format!("ledger.db is damaged: {fault}"));
+        let mut found = Vec::new();
         let journal = JournalReader::open(&self.data).map_err(|error| error.to_string())?;
         let identity = journal.identity().map_err(|error| error.to_string())?;
         if followed.journal.is_some() && followed.journal != identity {
@@ -92,10 +97,6 @@ impl Books for FileBooks {
             found.push(older_ledger(followed.seq, known));
         }
         Ok(found)
-    }
-
-    fn bookings(&mut self, after: Option<String>) -> Result<Page<Booking>, String> {
-        self.ledger.bookings(after.as_deref(), PAGE).map_err(|error| error.to_string())
     }
 
     fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String> {
@@ -113,22 +114,37 @@ impl Books for FileBooks {
             page.iter().for_each(&mut *note);
         }
     }
+}
+
+impl Rows for LedgerReader {
+    fn begin(&mut self) -> Result<FeedPosition, String> {
+        self.position().map_err(|error| error.to_string())
+    }
+
+    fn faults(&mut self) -> Result<Vec<String>, String> {
+        let found = Self::faults(self).map_err(|error| error.to_string())?;
+        Ok(found.into_iter().map(|fault| format!("ledger.db is damaged: {fault}")).collect())
+    }
+
+    fn bookings(&mut self, after: Option<String>) -> Result<Page<Booking>, String> {
+        Self::bookings(self, after.as_deref(), PAGE).map_err(|error| error.to_string())
+    }
 
     fn sagas(&mut self, after: Option<String>) -> Result<Page<Saga>, String> {
-        self.ledger.sagas(after.as_deref(), PAGE).map_err(|error| error.to_string())
+        Self::sagas(self, after.as_deref(), PAGE).map_err(|error| error.to_string())
     }
 
     fn saga_record(&mut self, booking: &BookingId) -> Result<Option<SagaRecord>, String> {
-        self.ledger.saga_record(booking).map_err(|error| error.to_string())
+        Self::saga_record(self, booking).map_err(|error| error.to_string())
     }
 
     fn receipts(&mut self, after: Option<String>) -> Result<Page<Receipt>, String> {
         let filter = ReceiptFilter { is_rising: true, after, ..ReceiptFilter::default() };
-        self.ledger.receipts(&filter, PAGE).map_err(|error| error.to_string())
+        Self::receipts(self, &filter, PAGE).map_err(|error| error.to_string())
     }
 
     fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String> {
         let filter = DeskFilter { after, ..DeskFilter::default() };
-        self.ledger.desk(&filter, PAGE).map_err(|error| error.to_string())
+        Self::desk(self, &filter, PAGE).map_err(|error| error.to_string())
     }
 }

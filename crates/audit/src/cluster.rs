@@ -1,9 +1,9 @@
 //! The audit of a cluster: the archive in PostgreSQL, the events in Redis, and the ledger.
 
-use super::books::{Books, PAGE};
+use super::books::{Feed, PAGE, Rows};
 use super::filed::Filed;
 use onrush_base::config::Config;
-use onrush_core::ids::BookingId;
+use onrush_core::ids::{BookingId, EventId};
 use onrush_ledger::booking::{Booking, BookingFilter};
 use onrush_ledger::desk::{DeskEntry, DeskFilter};
 use onrush_ledger::postgres::{ArchivedRow, HeldHistory, HistoryFile, Hold, PgLedger};
@@ -16,50 +16,30 @@ use onrush_server::cluster::{audit_redis, open_ledger};
 use onrush_store::archive_file::Files;
 use onrush_store::embedded::{AuditReport, FeedAudit};
 use onrush_store::{FeedEntry, Seq};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
-/// The books of a cluster.
-pub(super) struct SharedBooks {
-    runtime: Runtime,
+/// The ledger in PostgreSQL, as it was when the audit began.
+pub(super) struct SharedLedger {
+    runtime: Arc<Runtime>,
     ledger: Arc<PgLedger>,
-    /// What has left the archive has done so before, and nothing does until the end.
-    history: HeldHistory,
-    filed: Vec<HistoryFile>,
-    /// The files, if they are read.
-    files: Option<Files>,
-    /// The ledger as it was when the audit began.
     records: BTreeMap<BookingId, SagaRecord>,
     bookings: Vec<Booking>,
     receipts: Vec<Receipt>,
 }
 
-impl SharedBooks {
-    /// Connects to the ledger, and looks at the archive files in `dir`; what is wrong with these is
-    /// added to `found`. Writes nothing.
-    pub(super) fn open(
-        config: &Config,
-        dir: Option<&Path>,
-        found: &mut Vec<String>,
-    ) -> Result<Self, String> {
+impl SharedLedger {
+    /// Connects to it. Writes nothing.
+    pub(super) fn open(config: &Config) -> Result<Self, String> {
         let settings = config.postgres.as_ref().ok_or("postgres: it is not configured")?;
-        let runtime = onrush_terminal::process::runtime()?;
+        let runtime = Arc::new(onrush_terminal::process::runtime()?);
         let ledger = runtime.block_on(open_ledger(settings));
         let ledger = ledger.map_err(|error| error.to_string())?;
-        let history = runtime.block_on(ledger.hold_history(Hold::Reading));
-        let history = history.map_err(|error| error.to_string())?.ok_or(
-            "`onrush archive` is moving history into files: wait until it has ended, then try again",
-        )?;
-        let filed = runtime.block_on(ledger.history_files()).map_err(|error| error.to_string())?;
-        let files = dir.map(|dir| runtime.block_on(open_files(&ledger, dir, found))).transpose()?;
         Ok(Self {
             runtime,
             ledger,
-            history,
-            filed,
-            files,
             records: BTreeMap::new(),
             bookings: Vec::new(),
             receipts: Vec::new(),
@@ -118,27 +98,9 @@ impl SharedBooks {
             }
         }
     }
-
-    /// Ends the audit; says how many files were read.
-    ///
-    /// # Errors
-    /// If history may have left the archive while it was read.
-    fn end(self) -> Result<usize, String> {
-        let Self { runtime, history, files, .. } = self;
-        if !history.is_held() {
-            return Err("the connection to PostgreSQL broke: try again".into());
-        }
-        runtime.block_on(history.end());
-        Ok(files.map_or(0, |files| files.count()))
-    }
-
-    fn archived(&self, after: u64) -> Result<Vec<ArchivedRow>, String> {
-        let rows = self.runtime.block_on(self.ledger.read_feed(after, PAGE));
-        rows.map_err(|error| error.to_string())
-    }
 }
 
-impl Books for SharedBooks {
+impl Rows for SharedLedger {
     fn begin(&mut self) -> Result<FeedPosition, String> {
         let followed = self.runtime.block_on(self.ledger.position());
         let followed = followed.map_err(|error| error.to_string())?;
@@ -150,21 +112,8 @@ impl Books for SharedBooks {
         Ok(followed)
     }
 
-    fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String> {
-        let mut filed = Filed::new(self.files.as_ref(), &self.filed);
-        let mut after = 0;
-        loop {
-            let rows = self.archived(after)?;
-            let Some(last) = rows.last() else { return filed.tell_before(Seq(u64::MAX), note) };
-            after = last.number;
-            for row in rows {
-                filed.tell(&entry(row)?, note)?;
-            }
-        }
-    }
-
-    fn faults(&mut self, _followed: &FeedPosition) -> Result<Vec<String>, String> {
-        // Archive and ledger are in one database, which sees to its pages itself.
+    fn faults(&mut self) -> Result<Vec<String>, String> {
+        // The database sees to its pages itself.
         Ok(Vec::new())
     }
 
@@ -192,6 +141,112 @@ impl Books for SharedBooks {
     }
 }
 
+/// The archive of a cluster, and the files that history was moved to.
+pub(super) struct Archive {
+    runtime: Arc<Runtime>,
+    ledger: Arc<PgLedger>,
+    /// What has left the archive has done so before, and nothing does until the end.
+    history: HeldHistory,
+    filed: Vec<HistoryFile>,
+    /// The files, if they are read.
+    files: Option<Files>,
+    /// Decisions that are missing or blank, as far as the archive was read last; a sentence each.
+    gaps: Vec<String>,
+}
+
+impl Archive {
+    /// Looks at the archive, and at the files in `dir`; what is wrong with these is added to `found`.
+    pub(super) fn open(
+        ledger: &SharedLedger,
+        dir: Option<&Path>,
+        found: &mut Vec<String>,
+    ) -> Result<Self, String> {
+        let SharedLedger { runtime, ledger, .. } = ledger;
+        let history = runtime.block_on(ledger.hold_history(Hold::Reading));
+        let history = history.map_err(|error| error.to_string())?.ok_or(
+            "`onrush archive` is moving history into files: wait until it has ended, then try again",
+        )?;
+        let filed = runtime.block_on(ledger.history_files()).map_err(|error| error.to_string())?;
+        let files = dir.map(|dir| runtime.block_on(open_files(ledger, dir, found))).transpose()?;
+        let (runtime, ledger, gaps) = (runtime.clone(), ledger.clone(), Vec::new());
+        Ok(Self { runtime, ledger, history, filed, files, gaps })
+    }
+
+    fn page(&self, after: u64) -> Result<Vec<ArchivedRow>, String> {
+        let rows = self.runtime.block_on(self.ledger.read_feed(after, PAGE));
+        rows.map_err(|error| error.to_string())
+    }
+
+    /// Ends the audit; says how many files were read.
+    ///
+    /// # Errors
+    /// If history may have left the archive while it was read.
+    fn end(self) -> Result<usize, String> {
+        let Self { runtime, history, files, .. } = self;
+        if !history.is_held() {
+            return Err("the connection to PostgreSQL broke: try again".into());
+        }
+        runtime.block_on(history.end());
+        Ok(files.map_or(0, |files| files.count()))
+    }
+}
+
+impl Feed for Archive {
+    fn faults(&mut self, _followed: &FeedPosition) -> Result<Vec<String>, String> {
+        // Archive and ledger are in one database.
+        Ok(Vec::new())
+    }
+
+    fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String> {
+        self.gaps.clear();
+        let mut numbers = Numbers::new(&self.filed);
+        let mut filed = Filed::new(self.files.as_ref(), &self.filed);
+        let mut after = 0;
+        loop {
+            let rows = self.page(after)?;
+            let Some(last) = rows.last() else { return filed.tell_before(Seq(u64::MAX), note) };
+            after = last.number;
+            for row in rows {
+                self.gaps.extend(numbers.gap_before(&row));
+                filed.tell(&entry(row)?, note)?;
+            }
+        }
+    }
+}
+
+/// The own numbers of events' decisions, as far as they were read: 1, 2, 3 … without gaps.
+struct Numbers<'a> {
+    reached: HashMap<EventId, u64>,
+    /// Events of which the archive keeps the first and the last decision alone, with its number.
+    filed: HashMap<&'a EventId, u64>,
+}
+
+impl<'a> Numbers<'a> {
+    fn new(filed: &'a [HistoryFile]) -> Self {
+        let filed = filed.iter().map(|file| (&file.event, file.decisions)).collect();
+        Self { reached: HashMap::new(), filed }
+    }
+
+    /// What is missing before this row, or of it.
+    fn gap_before(&mut self, row: &ArchivedRow) -> Option<String> {
+        let ArchivedRow { number, event, seq, changes, .. } = row;
+        let before = self.reached.insert(event.clone(), *seq).unwrap_or_default();
+        let expected = match self.filed.get(event) {
+            Some(last) if before > 0 => *last,
+            Some(_) | None => before + 1,
+        };
+        if *seq != expected {
+            return Some(format!(
+                "decision {number} is the event's {seq}, and {expected} was to come ({event}): the \
+                 archive lacks what is between"
+            ));
+        }
+        (changes.trim() == "[]").then(|| {
+            format!("decision {number} ({event}): it has no changes, and no archive file has them")
+        })
+    }
+}
+
 fn entry(row: ArchivedRow) -> Result<FeedEntry, String> {
     let ArchivedRow { number, event, seq: _, epoch: _, at, changes, mark: _ } = row;
     let changes = serde_json::from_str(&changes)
@@ -200,13 +255,38 @@ fn entry(row: ArchivedRow) -> Result<FeedEntry, String> {
 }
 
 /// Adds up the archive with the rules and without them, and compares what it comes to with what Redis has.
-pub(super) fn audit_feed(mut books: SharedBooks, config: &Config) -> Result<AuditReport, String> {
+pub(super) fn audit_feed(mut archive: Archive, config: &Config) -> Result<AuditReport, String> {
     let mut audit = FeedAudit::default();
-    books.each_decision(&mut |entry| audit.note(entry))?;
+    archive.each_decision(&mut |entry| audit.note(entry))?;
+    std::mem::take(&mut archive.gaps).into_iter().for_each(|gap| audit.violation(gap));
     if let Some(redis) = &config.redis {
-        let found = books.runtime.block_on(audit_redis(redis, &books.ledger))?;
+        let found = archive.runtime.block_on(audit_redis(redis, &archive.ledger))?;
         found.into_iter().for_each(|what| audit.violation(what));
     }
-    let archive_files = books.end()?;
+    let archive_files = archive.end()?;
     Ok(AuditReport { archive_files, ..audit.finish() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onrush_core::Time;
+
+    fn row(number: u64, seq: u64, changes: &str) -> ArchivedRow {
+        let event = "gala".parse().expect("an id");
+        let changes = changes.to_owned();
+        ArchivedRow { number, event, seq, epoch: 1, at: Time(0), changes, mark: None }
+    }
+
+    #[test]
+    fn missing_and_blank_decisions_of_an_event_are_named() {
+        let mut numbers = Numbers::new(&[]);
+        let mut gap = |number, seq, changes| numbers.gap_before(&row(number, seq, changes));
+        assert_eq!(gap(7, 1, "[1]"), None);
+        assert_eq!(gap(9, 2, "[1]"), None);
+        let missing = gap(12, 4, "[1]").expect("3 is missing");
+        assert!(missing.contains("decision 12 is the event's 4, and 3 was to come"), "{missing}");
+        let blank = gap(13, 5, "[]").expect("it has no changes");
+        assert!(blank.contains("decision 13"), "{blank}");
+    }
 }

@@ -10,9 +10,8 @@ mod money;
 mod receipts;
 mod verdict;
 
-use books::FileBooks;
-use onrush_base::config::Config;
-use onrush_base::config::EngineName;
+use books::Journal;
+use onrush_base::config::{Config, EngineName, LedgerName};
 use onrush_core::ids::EventId;
 use onrush_store::embedded::{self, AuditReport};
 use onrush_terminal::exit::Exit;
@@ -171,13 +170,37 @@ type Audited = (AuditReport, Option<money::Money>);
 fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
     let Some(file) = &args.config else { return read_files(&args.data, args, found) };
     let config = Config::load_here(Some(file)).map_err(|error| error.to_string())?;
-    match config.engine {
-        EngineName::Embedded => read_files(&config.data, args, found),
-        EngineName::Redis => read_servers(&config, args, found),
+    match (config.engine, config.ledger) {
+        (EngineName::Embedded, LedgerName::Sqlite) => read_files(&config.data, args, found),
+        (EngineName::Embedded, LedgerName::Postgres) => {
+            let (mut journal, audit) = read_journal(&config.data, args)?;
+            let money = read_ledger(&config, args, &mut journal, found)?;
+            Ok((audit()?, Some(money)))
+        }
+        (EngineName::Redis, LedgerName::Sqlite | LedgerName::Postgres) => {
+            read_servers(&config, args, found)
+        }
     }
 }
 
 fn read_files(data: &Path, args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
+    let (mut journal, audit) = read_journal(data, args)?;
+    let money = match journal.ledger_beside(found)? {
+        None => None,
+        Some(mut ledger) => {
+            let own = data.join("sandbox");
+            let sandbox = args.sandbox.as_deref().unwrap_or(&own);
+            Some(money::audit(&mut journal, &mut ledger, Some(sandbox), found)?)
+        }
+    };
+    Ok((audit()?, money))
+}
+
+/// The journal in a directory for the audit of the money, and the audit of the feed to come after it.
+fn read_journal<'a>(
+    data: &'a Path,
+    args: &AuditArgs,
+) -> Result<(Journal, impl FnOnce() -> Result<AuditReport, String> + use<'a>), String> {
     if let Some(Some(dir)) = &args.archive {
         return Err(format!(
             "--archive {}: one process has its archive files in {}; put them there, and leave the \
@@ -187,17 +210,25 @@ fn read_files(data: &Path, args: &AuditArgs, found: &mut Vec<String>) -> Result<
         ));
     }
     let with_archive = args.archive.is_some();
-    let money = match FileBooks::open(data, with_archive, found)? {
-        None => None,
-        Some(mut books) => {
-            let own = data.join("sandbox");
-            let sandbox = args.sandbox.as_deref().unwrap_or(&own);
-            Some(money::audit(&mut books, Some(sandbox), found)?)
-        }
+    let audit = move || {
+        let audit =
+            if with_archive { embedded::audit_with_archive(data) } else { embedded::audit(data) };
+        audit.map_err(|error| error.to_string())
     };
-    let audit =
-        if with_archive { embedded::audit_with_archive(data) } else { embedded::audit(data) };
-    Ok((audit.map_err(|error| error.to_string())?, money))
+    Ok((Journal::in_dir(data, with_archive), audit))
+}
+
+/// Audits the money by a ledger in PostgreSQL and the journal of one process.
+#[cfg(feature = "cluster")]
+fn read_ledger(
+    config: &Config,
+    args: &AuditArgs,
+    journal: &mut Journal,
+    found: &mut Vec<String>,
+) -> Result<money::Money, String> {
+    let own = config.data.join("sandbox");
+    let sandbox = args.sandbox.as_deref().unwrap_or(&own);
+    money::audit(journal, &mut cluster::SharedLedger::open(config)?, Some(sandbox), found)
 }
 
 #[cfg(feature = "cluster")]
@@ -215,14 +246,28 @@ fn read_servers(
             );
         }
     };
-    let mut books = cluster::SharedBooks::open(config, dir, found)?;
-    let money = money::audit(&mut books, args.sandbox.as_deref(), found)?;
-    let audit = cluster::audit_feed(books, config)?;
+    let mut ledger = cluster::SharedLedger::open(config)?;
+    let mut archive = cluster::Archive::open(&ledger, dir, found)?;
+    let money = money::audit(&mut archive, &mut ledger, args.sandbox.as_deref(), found)?;
+    let audit = cluster::audit_feed(archive, config)?;
     Ok((audit, Some(money)))
 }
 
 #[cfg(not(feature = "cluster"))]
+const WITHOUT_SERVERS: &str =
+    "this program was built without Redis and PostgreSQL; build it with --features cluster";
+
+#[cfg(not(feature = "cluster"))]
+fn read_ledger(
+    _: &Config,
+    _: &AuditArgs,
+    _: &mut Journal,
+    _: &mut Vec<String>,
+) -> Result<money::Money, String> {
+    Err(WITHOUT_SERVERS.into())
+}
+
+#[cfg(not(feature = "cluster"))]
 fn read_servers(_: &Config, _: &AuditArgs, _: &mut Vec<String>) -> Result<Audited, String> {
-    Err("this program was built without Redis and PostgreSQL; build it with --features cluster"
-        .into())
+    Err(WITHOUT_SERVERS.into())
 }

@@ -5,7 +5,7 @@
 //! and given back), and the gateway's own (what it took and gave back). Only sagas at their end are
 //! judged, so that a server may be running.
 
-use super::books::Books;
+use super::books::{Feed, Rows};
 use super::receipts::{Issued, ReceiptAudit};
 use super::verdict::{
     AtGateway, SagaPlace, Sold, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
@@ -100,7 +100,8 @@ impl fmt::Display for Money {
 /// # Errors
 /// A sentence that says what cannot be read.
 pub(super) fn audit(
-    books: &mut dyn Books,
+    feed: &mut dyn Feed,
+    ledger: &mut dyn Rows,
     sandbox: Option<&Path>,
     violations: &mut Vec<String>,
 ) -> Result<Money, String> {
@@ -110,12 +111,13 @@ pub(super) fn audit(
     };
     let before = look()?;
     // The ledger is read as it was before the feed: what is at its end there is at its end in the feed too.
-    let followed = books.begin()?;
-    violations.extend(books.faults(&followed)?);
+    let followed = ledger.begin()?;
+    violations.extend(ledger.faults()?);
+    violations.extend(feed.faults(&followed)?);
     let mut bookings = HashMap::new();
     let mut unread = HashSet::new();
     let (mut last, mut made_at) = (0, None);
-    books.each_decision(&mut |entry| {
+    feed.each_decision(&mut |entry| {
         last = entry.seq.0;
         if entry.changes.is_empty() && !unread.contains(&entry.event) {
             unread.insert(entry.event.clone());
@@ -135,7 +137,7 @@ pub(super) fn audit(
         violations.push(another_past(followed.seq, at, made_at));
     }
     let after = look()?;
-    let noticed = notice(books, after.as_deref().unwrap_or_default())?;
+    let noticed = notice(ledger, after.as_deref().unwrap_or_default())?;
     let gateway = after.map(|after| Gateway::new(before.unwrap_or_default(), after));
     let mut auditor = Auditor {
         money: Money { gateway: gateway.is_some(), noticed, ..Money::default() },
@@ -149,7 +151,7 @@ pub(super) fn audit(
     };
     let mut after = None;
     loop {
-        let page = books.receipts(after)?;
+        let page = ledger.receipts(after)?;
         page.rows.iter().for_each(|receipt| auditor.receipts.note(receipt));
         after = page.next;
         if after.is_none() {
@@ -157,9 +159,9 @@ pub(super) fn audit(
         }
     }
     loop {
-        let page = books.sagas(after)?;
+        let page = ledger.sagas(after)?;
         for saga in &page.rows {
-            if let Some(record) = books.saga_record(&saga.booking)? {
+            if let Some(record) = ledger.saga_record(&saga.booking)? {
                 auditor.look(&record);
             }
         }
@@ -169,7 +171,7 @@ pub(super) fn audit(
         }
     }
     loop {
-        let page = books.bookings(after)?;
+        let page = ledger.bookings(after)?;
         page.rows.iter().for_each(|booking| auditor.look_at_booking(booking));
         after = page.next;
         if after.is_none() {
@@ -179,12 +181,12 @@ pub(super) fn audit(
 }
 
 /// What the gateway's own desk did, as the ledger has it, and what of it only the gateway's book has.
-fn notice(books: &mut dyn Books, taken: &[Taken]) -> Result<Vec<String>, String> {
+fn notice(ledger: &mut dyn Rows, taken: &[Taken]) -> Result<Vec<String>, String> {
     let mut noticed = Vec::new();
     let mut known: HashMap<(PaymentId, DeskKind), i64> = HashMap::new();
     let mut after = None;
     loop {
-        let page = books.desk(after)?;
+        let page = ledger.desk(after)?;
         for entry in &page.rows {
             let (booking, told) = (&entry.booking, desk_sentence(entry));
             let settled = match &entry.settled {

@@ -7,6 +7,7 @@ use backup_shop::{
     Buyer, GOOD_CARD, SILENT_CARD, Shop, audited, names_in, read_over, restored_start, sandboxed,
 };
 use cli_support::{ADMIN_KEY, Served, onrush, run, run_json};
+use onrush_testkit::{Postgres, need};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -373,4 +374,29 @@ fn a_sale_that_would_have_opened_since_is_paused_as_well() {
     assert!(names_in(&at("r")).iter().any(|name| name.starts_with("restored-")));
     let (_, report) = run_json(&["audit", "--json", "--data", text(&at("r"))]);
     assert_eq!(report["violations"], 0, "{report}");
+}
+
+#[test]
+fn audit_of_a_ledger_in_postgresql_beside_a_journal_compares_the_money() {
+    let Some(postgres) = need(Postgres::start()) else { return };
+    let scratch = tempfile::tempdir().expect("a directory");
+    let (data, settings) = (scratch.path().join("data"), scratch.path().join("onrush.toml"));
+    let url = postgres.url();
+    let lines = format!("data = {data:?}\nledger = \"postgres\"\n[postgres]\nurl = \"{url}\"\n");
+    fs::write(&settings, lines).expect("written");
+    let shop = Shop::open_with(&data, &["--config", text(&settings)]);
+    shop.buy(2);
+    shop.stop();
+    let (code, report) = run_json(&["audit", "--json", "--config", text(&settings)]);
+    assert_eq!((code, &report["violations"]), (Some(0), &json!(0)), "{report}");
+    let (sold, paid_minor) = (&report["sold"], &report["confirmed_minor"]);
+    assert_eq!((sold, paid_minor), (&json!(2), &json!(2 * 5_023)), "{report}");
+    // A payment that is not in the ledger is found there.
+    postgres.sql(&url, "UPDATE payments SET captured_minor = captured_minor - 1").expect("done");
+    let (code, report) = run_json(&["audit", "--json", "--config", text(&settings)]);
+    assert_eq!(code, Some(1), "{report}");
+    // Whoever names the directory alone is told where to look.
+    let alone = run(&["audit", "--data", text(&data)]);
+    let told = String::from_utf8_lossy(&alone.stdout).into_owned();
+    assert!(told.contains("give --config"), "{told}");
 }

@@ -71,6 +71,19 @@ fn history_of_events_that_are_over_goes_into_files_while_nodes_sell() {
     };
     let decisions = of_over();
 
+    // What is lost of its history is told, although the event is over and nobody plays it any more.
+    let sql = |sql: &str| deployment.postgres.sql(&deployment.postgres.url(), sql).expect("done");
+    sql("CREATE TABLE kept AS SELECT number, changes FROM feed WHERE event = 'over' AND seq = 3");
+    sql("UPDATE feed SET changes = '[]' WHERE event = 'over' AND seq = 3");
+    let blank = audited(&config, None, 1);
+    let told = |what: &str| {
+        let found = blank["found"].as_array().into_iter().flatten();
+        found.filter_map(Value::as_str).any(|sentence| sentence.contains(what))
+    };
+    assert!(told("it has no changes, and no archive file has them"), "{blank}");
+    sql("UPDATE feed SET changes = kept.changes FROM kept WHERE feed.number = kept.number");
+    sql("DROP TABLE kept");
+
     // Wrong use says what to do.
     let (code, why) = refused(&["archive", "--config", text(&config)]);
     assert!(code == Some(2) && why.contains("by --to"), "{code:?}: {why}");
