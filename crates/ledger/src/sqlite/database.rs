@@ -12,8 +12,8 @@ pub(super) static LEDGER: FileKind = FileKind {
     name: "ledger",
     // "OnrL".
     application_id: 0x4f6e_724c,
-    // Erased names are overwritten where that costs no further pages. In memory it keeps 64 MiB:
-    // the pages of the bookings that people make now.
+    // What is deleted is overwritten where that costs no further pages; whoever erases names has it
+    // overwritten everywhere. In memory it keeps 64 MiB: the pages of the bookings that people make now.
     writer_pragmas: "PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA cache_size = -65536;",
     first_look: "PRAGMA user_version",
 };

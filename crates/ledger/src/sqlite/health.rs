@@ -4,37 +4,43 @@
 use super::database;
 use super::error::OpenError;
 use rusqlite::{Connection, InterruptHandle};
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long a start waits for the look. A ledger of some gigabytes takes longer; what is found then
-/// stops the process.
+/// How long a start waits for the look, unless damage was found before. A ledger of some gigabytes
+/// takes longer; what is found then stops the process.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// What is asked of SQLite: five faults are enough.
 const CHECK: &str = "quick_check(5)";
 
 /// What is wrong with the file, once anything is; everyone who has it may say so and hears of it.
 #[derive(Clone, Debug)]
-pub(super) struct Health(Arc<watch::Sender<Option<String>>>);
-
-impl Default for Health {
-    fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(None)))
-    }
+pub(super) struct Health {
+    told: Arc<watch::Sender<Option<String>>>,
+    mark: Arc<Mark>,
 }
 
 impl Health {
+    /// That of the ledger in this file.
+    pub(super) fn of(path: &Path) -> Self {
+        Self { told: Arc::new(watch::Sender::new(None)), mark: Arc::new(Mark::beside(path)) }
+    }
+
     /// Says that the file is not what was written. Only the first word counts: it brings the others about.
     pub(super) fn is_lost(&self, why: &str) {
-        self.end(format!("the ledger is damaged: {why}"));
+        let why = format!("the ledger is damaged: {why}");
+        self.mark.set(&why);
+        self.end(why);
     }
 
     fn end(&self, why: String) {
-        self.0.send_if_modified(|known| {
+        self.told.send_if_modified(|known| {
             let first = known.is_none();
             if first {
                 *known = Some(why);
@@ -51,7 +57,41 @@ impl Health {
     }
 
     pub(super) fn watch(&self) -> watch::Receiver<Option<String>> {
-        self.0.subscribe()
+        self.told.subscribe()
+    }
+}
+
+/// The file that says that damage was found. Whoever starts the process again, whatever its exit
+/// code, shall not have it sell until the damage is found anew.
+#[derive(Debug)]
+struct Mark(PathBuf);
+
+impl Mark {
+    fn beside(path: &Path) -> Self {
+        Self(path.with_extension("damaged"))
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.exists()
+    }
+
+    fn set(&self, why: &str) {
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&self.0)?;
+            writeln!(file, "{why}")?;
+            file.sync_all()
+        };
+        if let Err(error) = write() {
+            let path = self.0.display();
+            tracing::warn!(%error, %path, "it could not be noted that the ledger is damaged");
+        }
+    }
+
+    fn take_away(&self) -> io::Result<()> {
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 }
 
@@ -82,18 +122,38 @@ impl Drop for Check {
 }
 
 /// Looks at every page, and waits for the outcome for a while: `None` if everything is whole by
-/// then. Else the look begins anew beside the server, and what it finds stops the process.
+/// then. Else the look begins anew beside the server, and what it finds stops the process. Where
+/// damage was found before, it is waited for to the end.
 ///
 /// # Errors
 /// [`OpenError::Damaged`] if something is wrong, and is found in time.
 pub(super) fn check(path: &Path, health: &Health) -> Result<Option<Check>, OpenError> {
+    check_within(path, health, PATIENCE)
+}
+
+fn check_within(
+    path: &Path,
+    health: &Health,
+    patience: Duration,
+) -> Result<Option<Check>, OpenError> {
     // As long as nobody writes, SQLite need not make files beside it.
     let connection = database::LEDGER.open_still(path).map_err(OpenError::sqlite(path))?;
     let (done, wait) = mpsc::sync_channel(1);
     let look = Check::start(path, connection, move |found| drop(done.send(found)))?;
     let damaged = |found| OpenError::Damaged { path: path.to_owned(), found };
-    match wait.recv_timeout(PATIENCE) {
-        Ok(Ok(found)) if found.is_empty() => return Ok(None),
+    let waited = if health.mark.is_set() {
+        tracing::info!(
+            "the ledger was found damaged before: it is looked through before anything else"
+        );
+        wait.recv().map_err(RecvTimeoutError::from)
+    } else {
+        wait.recv_timeout(patience)
+    };
+    match waited {
+        Ok(Ok(found)) if found.is_empty() => {
+            health.mark.take_away().map_err(OpenError::io(path))?;
+            return Ok(None);
+        }
         Ok(Ok(found)) => return Err(damaged(found)),
         Ok(Err(error)) => return Err(OpenError::sqlite(path)(error)),
         Err(RecvTimeoutError::Disconnected) => {
@@ -145,5 +205,32 @@ fn faults(connection: &Connection) -> Option<rusqlite::Result<Vec<String>>> {
             None
         }
         Err(error) => Some(Err(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ledger_that_was_found_damaged_is_looked_through_before_the_next_start_goes_on() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = database::path_in(dir.path());
+        database::create(&path).expect("made");
+        let health = Health::of(&path);
+        health.is_lost("a page is not what it was");
+        let whole = fs::read(&path).expect("a file");
+        let mut spoilt = whole.clone();
+        spoilt[4_096..8_192].fill(0xa5);
+        fs::write(&path, spoilt).expect("written");
+        for _ in 0..2 {
+            let found = check_within(&path, &health, Duration::ZERO).err();
+            assert!(matches!(found, Some(OpenError::Damaged { .. })), "{found:?}");
+            assert!(health.mark.is_set());
+        }
+        fs::write(&path, whole).expect("written");
+        let look = check_within(&path, &health, Duration::ZERO).expect("it is whole again");
+        assert!(look.is_none(), "it was waited for");
+        assert!(!health.mark.is_set());
     }
 }

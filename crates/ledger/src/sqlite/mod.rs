@@ -327,7 +327,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
-        self.ask_writer(move |db| buyers::erase(db, &whose))
+        self.ask_writer(move |db| db.overwriting(|| buyers::erase(db, &whose)))
     }
 
     fn bookings_of(
@@ -357,7 +357,7 @@ impl Ledger for SqliteLedger {
 
     fn erase_buyers_of(&self, event: &EventId) -> Pending<u64> {
         let event = event.clone();
-        self.ask_writer(move |db| retention::erase(db, &event))
+        self.ask_writer(move |db| db.overwriting(|| retention::erase(db, &event)))
     }
 
     fn link_generation(&self, booking: &BookingId) -> Pending<u32> {

@@ -19,6 +19,20 @@ impl<'c> Statements<'c> {
         self.connection
     }
 
+    /// Does this with all that it deletes overwritten. Elsewhere a page that becomes empty keeps
+    /// what was in it until it is used again, because overwriting it costs a write.
+    pub(super) fn overwriting<T>(
+        &self,
+        delete: impl FnOnce() -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let set =
+            |how| self.connection.pragma_update_and_check(None, "secure_delete", how, |_| Ok(()));
+        set("ON")?;
+        let outcome = delete();
+        set("FAST")?;
+        outcome
+    }
+
     fn with<T>(
         &self,
         sql: &'static str,

@@ -26,7 +26,7 @@ impl Still {
         database::exists(&path)?;
         onrush_sqlite::make_dir(dir).map_err(OpenError::io(dir))?;
         let lock = database::lock(dir)?;
-        let health = Health::default();
+        let health = Health::of(&path);
         let mut check = None;
         if database::exists(&path)? {
             check = health::check(&path, &health)?;

@@ -9,7 +9,7 @@ use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
 use onrush_core::saga::Stage;
 use onrush_ledger::Ledger;
-use onrush_ledger::booking::BookingFilter;
+use onrush_ledger::booking::{BookingFilter, Buyer};
 use onrush_ledger::money::{Capture, Payment, RefundStatus};
 use onrush_ledger::projection::{Fact, FeedPosition, Projection};
 use onrush_ledger::receipt::ReceiptFilter;
@@ -245,6 +245,28 @@ async fn closed_ledger_is_one_file_and_can_be_read() {
     assert_eq!(reader.totals().map(|totals| totals.open_sagas), Ok(1));
 }
 
+#[tokio::test]
+async fn who_was_erased_is_nowhere_in_the_file() {
+    let dir = dir();
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    // One event's buyers fill pages of their own, beside those of another.
+    for event in ["ball", "gala"] {
+        for n in 0..500 {
+            let name = format!("Somebody of {event}");
+            let email = format!("{n}@{event}.example.org");
+            let buyer = Buyer { name, email, language: "en".into() };
+            ledger.set_buyer(&booking_id(&format!("{event}.{n}")), buyer).await.expect("kept");
+        }
+    }
+    while ledger.erase_buyers_of(&event("gala")).await.expect("erased") > 0 {}
+    ledger.close();
+    let file = fs::read(dir.path().join("ledger.db")).expect("a file");
+    let times =
+        |what: &str| file.windows(what.len()).filter(|part| *part == what.as_bytes()).count();
+    assert!(times("Somebody of ball") >= 500);
+    assert_eq!((times("Somebody of gala"), times("@gala.example.org")), (0, 0));
+}
+
 /// A ledger with so many bookings that its tables have inner pages, closed.
 async fn full_ledger() -> TempDir {
     let dir = dir();
@@ -289,6 +311,8 @@ async fn page_that_turns_out_to_be_overwritten_later_is_told_to_whoever_must_sto
     assert!(list.is_err(), "{list:?}");
     let why = ledger.damaged().await;
     assert!(why.contains("the ledger is damaged"), "{why}");
+    let noted = fs::read_to_string(dir.path().join("ledger.damaged")).expect("it is noted");
+    assert_eq!(noted.trim_end(), why);
 }
 
 #[tokio::test]
