@@ -97,6 +97,7 @@ fn of_journal(error: &OpenError) -> Remedy {
         OpenError::Missing { .. }
         | OpenError::Foreign { .. }
         | OpenError::Newer { .. }
+        | OpenError::Unread { .. }
         | OpenError::Damaged(_)
         | OpenError::Restored { .. } => Remedy::Operator,
     }

@@ -60,6 +60,17 @@ pub enum OpenError {
         /// The newest format that this version knows.
         known: u32,
     },
+    /// The journal has members of changes that a newer Onrush wrote, and that this one would read over.
+    #[error(
+        "{path}: a newer onrush wrote {what} here, which this version does not know; start that \
+         version, or restore a backup"
+    )]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// The first such member.
+        what: String,
+    },
     /// The journal is truncated or corrupt.
     #[error("{0}")]
     Damaged(Box<Damage>),

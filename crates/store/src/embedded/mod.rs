@@ -49,6 +49,7 @@ mod stepped;
 mod still;
 mod sync;
 mod tail;
+mod vocabulary;
 mod witness;
 
 pub use crate::archive_file::{ArchiveStep, ArchivedEvent};

@@ -4,6 +4,7 @@ use super::database;
 use super::error::OpenError;
 use super::filed::{self, BLANK};
 use super::log;
+use super::vocabulary;
 use super::witness;
 use crate::archive_file::{Files, Kept};
 use crate::engine::{FeedEntry, Seq};
@@ -91,6 +92,7 @@ impl JournalReader {
             return Err(OpenError::Missing { path });
         }
         let connection = open(&path)?;
+        vocabulary::check(&path, &connection)?;
         Ok(Self { connection, event: None, path, archived: Archived::default() })
     }
 

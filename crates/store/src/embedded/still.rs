@@ -14,6 +14,7 @@ use super::shared::{NO_LEDGER, Shared};
 use super::snapshot;
 use super::state::State;
 use super::tail::Tail;
+use super::vocabulary;
 use super::witness::{self, Testimony, Witness};
 use super::{Embedded, Options, sync};
 use crate::durations::Durations;
@@ -142,6 +143,7 @@ impl Files {
         onrush_sqlite::close_files(&path).map_err(OpenError::io(&path))?;
         let connection = database::open_writer(&path)?;
         let identity = database::identify(&connection).map_err(OpenError::sqlite(&path))?;
+        vocabulary::note(&connection).map_err(OpenError::sqlite(&path))?;
         let ledger = match witness::read(dir) {
             Ok(Some(says)) if says.journal == identity => says.ledger,
             // It was missing or of another journal, and that is accepted.

@@ -363,6 +363,39 @@ fn journals_have_the_changes_they_always_had() {
     assert_eq!(read, all);
 }
 
+/// The paths of the members of a JSON value.
+fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                let path = format!("{path}.{name}");
+                // Below `pools` are pools' ids, which are no members.
+                if name != "pools" {
+                    paths(value, &path, found);
+                }
+                found.insert(path);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| paths(item, path, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// A version before must not overlook what it does not know.
+#[test]
+fn whoever_writes_a_journal_notes_every_member_that_its_changes_can_have() {
+    let mut all = all_changes().collect::<Vec<_>>();
+    all.push(SetupChange::SettingsChanged { settings: Box::new(full_settings()) }.into());
+    all.push(SetupChange::EventCreated { settings: Box::new(full_settings()) }.into());
+    let mut found = BTreeSet::new();
+    for (change, value) in all.iter().map(named) {
+        paths(&value, &change, &mut found);
+        found.insert(change);
+    }
+    let text: String = found.iter().map(|path| format!("{path}\n")).collect();
+    golden(concat!(env!("CARGO_MANIFEST_DIR"), "/src/embedded/vocabulary.txt"), &text);
+}
+
 #[test]
 fn every_kind_of_change_is_in_the_list() {
     // Told what it cannot read, the reader names all that it can.

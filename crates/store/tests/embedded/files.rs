@@ -68,6 +68,45 @@ async fn newer_format_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
+async fn what_a_newer_version_wrote_and_this_one_would_read_over_is_refused_by_name() {
+    let (sale, _) = closed_sale(2).await;
+    let journal = || rusqlite::Connection::open(sale.path().join("engine.db")).expect("opened");
+    let noted = "SELECT value FROM meta WHERE key = 'vocabulary'";
+    let noted: String = journal().query_row(noted, [], |row| row.get(0)).expect("it is noted");
+    assert!(noted.lines().any(|line| line == "hold_placed.terms.created_at"), "{noted}");
+    // A newer version ran here, and nobody used what is new in it.
+    let newer =
+        format!("{noted}\nhold_placed.terms.discount_minor\nhold_swapped\nhold_swapped.terms");
+    let sql = "UPDATE meta SET value = ?1 WHERE key = 'vocabulary'";
+    journal().execute(sql, [&newer]).expect("written");
+    sale.open().close();
+    let kept: String = journal()
+        .query_row("SELECT value FROM meta WHERE key = 'vocabulary'", [], |row| row.get(0))
+        .expect("it is noted");
+    assert_eq!(kept.lines().count(), newer.lines().count(), "it is not forgotten");
+    for (used, told) in [
+        (
+            "replace(body, '\"created_at\":', '\"discount_minor\":5,\"created_at\":')",
+            "hold_placed.terms.discount_minor",
+        ),
+        ("replace(body, '{\"hold_placed\":', '{\"hold_swapped\":')", "hold_swapped"),
+    ] {
+        let copy = sale.copy();
+        let journal = rusqlite::Connection::open(copy.path().join("engine.db")).expect("opened");
+        let changed =
+            journal.execute(&format!("UPDATE journal SET body = {used} WHERE body <> {used}"), []);
+        assert_ne!(changed, Ok(0));
+        journal.close().expect("closed");
+        let before = contents(copy.path());
+        let error = copy.try_open().err().expect("refused");
+        assert_eq!(contents(copy.path()), before);
+        for error in [error, audit(copy.path()).expect_err("refused")] {
+            assert!(matches!(&error, OpenError::Unread { what, .. } if what == told), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn foreign_files_are_refused_and_left_alone() {
     let sqlite = |dir: &Path| {
         let db = rusqlite::Connection::open(dir.join("engine.db")).expect("opened");
