@@ -65,6 +65,8 @@ async fn archived_event_is_gone_for_everybody_and_its_id_for_good() {
     let list = shop.ask("GET", "/events").send().await.expect(200).json();
     let ids: Vec<_> = list["events"].as_array().unwrap().iter().map(|it| &it["event"]).collect();
     assert_eq!(ids, [&json!("other")]);
+    // Whoever turns pages is not told that this was the last one.
+    is(&shop.ask("GET", "/events?after=e").send().await, (400, "INVALID_QUERY"));
     shop.admin("GET", "/inventory-status").send().await.expect(200);
     guest.get("/bookings").await.expect(200);
     assert_eq!(audited(shop.dir.path()).await["violations"], 0);

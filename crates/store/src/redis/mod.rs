@@ -117,7 +117,9 @@ impl RedisEngine {
         let limit = Duration::from_millis(u64::from(options.timeout_ms));
         let transactions = Transactions::new(&servers, client.sentinels().cloned(), limit)?;
         let node = Node::new(client, transactions, &options);
-        start::list_events(&node).await?;
+        if options.ticks {
+            start::list_events(&node).await?;
+        }
         let sweep = Duration::from_millis(u64::from(options.sweep_ms));
         let ticker = options.ticks.then(|| tokio::spawn(ticker::run(Arc::clone(&node), sweep)));
         Ok(Self { node, ticker })

@@ -2,11 +2,14 @@
 
 use super::archive::ArchiveError;
 use super::client::{Client, ClientError};
+use super::keys::EventKeys;
+use super::layout::ARCHIVED;
 use super::node::Node;
 use crate::engine::Seq;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use redis::Value;
+use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -107,15 +110,25 @@ fn texts(answer: Value, found: &mut Vec<String>) {
     }
 }
 
-/// Lists the events that only the archive knows, after a loss of data.
+/// Lists the events that only the archive knows, after a loss of data. Those that were archived are
+/// in no list.
 pub(super) async fn list_events(node: &Node) -> Result<(), OpenError> {
-    let listed = node.known_events().await?;
+    let listed: HashSet<EventId> = node.known_events().await?.into_iter().collect();
     for event in node.archive.events().await? {
-        if !listed.contains(&event) {
+        if !listed.contains(&event) && !is_archived(node, &event).await {
             list_event_again(node, &event).await?;
         }
     }
     Ok(())
+}
+
+/// Whether Redis says that the event was archived. Where it does not answer, nobody knows.
+async fn is_archived(node: &Node, event: &EventId) -> bool {
+    let mut command = redis::cmd("HGET");
+    command.arg(EventKeys::new(event).meta()).arg("phase");
+    let answer = node.client().command(&command).await.ok();
+    let phase: Option<String> = answer.and_then(|answer| redis::from_redis_value(answer).ok());
+    phase.is_some_and(|phase| phase == ARCHIVED)
 }
 
 /// Lists an event that the archive knows, at its old place.

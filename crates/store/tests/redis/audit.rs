@@ -104,3 +104,19 @@ async fn whatever_is_changed_behind_the_rules_back_is_told() {
     let report = engine.audit().await.expect("Redis and the archive answer");
     assert_eq!(report.violations, Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn event_that_is_not_listed_is_told_and_not_listed_again() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 5).await;
+    engine.close().await;
+    redis.command(&["ZREM", "onrush:events", event.as_str()]).expect("Redis answers");
+    let options = Options { ticks: false, ..options(&redis, archive) };
+    let auditor = RedisEngine::open(options).await.expect("the engine begins");
+    let report = auditor.audit().await.expect("Redis and the archive answer");
+    assert_eq!(report.violations, [format!("event {event}: it is not in the list of events")]);
+    let listed = redis.command(&["ZCARD", "onrush:events"]).expect("Redis answers");
+    assert_eq!(listed.trim(), "0", "an audit mends nothing");
+}

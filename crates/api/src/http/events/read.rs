@@ -54,9 +54,8 @@ pub async fn events(
     let limit = page_size(query.limit)?;
     let mut ids = sale.engine.events().await?.value;
     if let Some(after) = query.after {
-        // After an event that does not exist there is nothing.
-        let index = ids.iter().position(|id| *id == after).map_or(ids.len(), |index| index + 1);
-        ids.drain(..index);
+        let index = ids.iter().position(|id| *id == after).ok_or_else(no_such_page)?;
+        ids.drain(..=index);
     }
     let more = ids.len() > limit;
     ids.truncate(limit);
@@ -70,6 +69,12 @@ pub async fn events(
     }
     let next = if more { ids.pop() } else { None };
     Ok(json(StatusCode::OK, &Events { events, next }))
+}
+
+/// After an event that is not listed there is no page, and not the last one either.
+fn no_such_page() -> Problem {
+    let why = "after: there is no such event, or it was archived meanwhile; begin again without it";
+    Problem::new(Code::InvalidQuery, why).about("after")
 }
 
 /// Whether a listed event was archived meanwhile.

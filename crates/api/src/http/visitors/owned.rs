@@ -6,7 +6,7 @@ use crate::http::problem::Problem;
 use crate::http::state::Sale;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{ClaimId, EventId, UserId};
-use onrush_core::question::{ClaimOf, PlaceOf};
+use onrush_core::question::{ClaimOf, EventNow, PlaceOf};
 use onrush_core::view::{ClaimState, HoldView};
 use onrush_core::{Question, Refusal, Time};
 use onrush_store::{Ask, Failure};
@@ -40,14 +40,20 @@ async fn ask<Q: Question>(
     event: &EventId,
     question: Q,
 ) -> Result<Option<Q::Answer>, Problem> {
+    let answer = sale.engine.ask(event.clone(), question).await;
+    if_there(answer.map(|answer| answer.value))
+}
+
+/// An answer; `None` if what was asked about is not there. An event that was archived may still be listed.
+fn if_there<T>(answered: Result<T, Failure>) -> Result<Option<T>, Problem> {
     let missing = [
         Refusal::EventNotFound.code(),
         Refusal::EventArchived { archived_at: Time::MIN }.code(),
         Refusal::PlaceNotFound.code(),
         Refusal::ClaimNotFound.code(),
     ];
-    match sale.engine.ask(event.clone(), question).await {
-        Ok(answer) => Ok(Some(answer.value)),
+    match answered {
+        Ok(answer) => Ok(Some(answer)),
         Err(Failure::Refused(refusal)) if missing.contains(&refusal.code()) => Ok(None),
         Err(failure) => Err(failure.into()),
     }
@@ -59,14 +65,15 @@ async fn has_place(sale: &Sale, event: &EventId, user: &UserId) -> Result<bool, 
 }
 
 async fn has_booking(sale: &Sale, event: &EventId, user: &UserId) -> Result<bool, Problem> {
-    let (_, bookings) = every_booking_of(&*sale.engine, event, user).await?;
+    let bookings = every_booking_of(&*sale.engine, event, user).await;
+    let Some((_, bookings)) = if_there(bookings)? else { return Ok(false) };
     if bookings.is_empty() {
         return Ok(false);
     }
     if !bookings.iter().all(is_confirmed) {
         return Ok(true);
     }
-    let (_, event) = sale.view_event(event).await?;
+    let Some(event) = ask(sale, event, EventNow).await? else { return Ok(false) };
     Ok(!is_long_over(event.settings.starts_at, sale.clock.now()))
 }
 
@@ -96,4 +103,19 @@ async fn owns_claim(sale: &Sale, user: &UserId, claim: &ClaimId) -> Result<bool,
             false
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_owns_anything_of_an_event_that_was_archived_and_is_still_listed() {
+        let archived = Refusal::EventArchived { archived_at: Time(7) };
+        for refusal in [archived, Refusal::EventNotFound, Refusal::PlaceNotFound] {
+            assert_eq!(if_there::<()>(Err(Failure::Refused(refusal))).ok(), Some(None));
+        }
+        assert_eq!(if_there(Ok(7)).ok(), Some(Some(7)));
+        assert!(if_there::<()>(Err(Failure::Unreachable)).is_err());
+    }
 }
