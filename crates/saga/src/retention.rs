@@ -130,10 +130,15 @@ impl Sagas {
         }
     }
 
-    /// Whether nobody can buy at an event any more: it is closed, or gone.
+    /// Whether an event is over: it is closed, and has begun as far as the organiser said when it
+    /// does; or it is gone. Sales are often closed long before the doors open.
     async fn is_over(&self, event: &EventId) -> Result<bool, String> {
         match self.engine.ask(event.clone(), EventNow).await {
-            Ok(answer) => Ok(answer.value.phase == Phase::Closed),
+            Ok(answer) => {
+                let (event, now) = (answer.value, self.now());
+                let has_begun = event.settings.starts_at.is_none_or(|starts_at| starts_at <= now);
+                Ok(event.phase == Phase::Closed && has_begun)
+            }
             Err(Failure::Refused(Refusal::EventNotFound | Refusal::EventArchived { .. })) => {
                 Ok(true)
             }
