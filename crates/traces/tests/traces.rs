@@ -7,7 +7,7 @@ use onrush_base::spans::{COUNTS, TARGET, are_wanted};
 use onrush_traces::Traces;
 use receiver::{Does, Receiver, attribute};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 use tracing::dispatcher::DefaultGuard;
 use tracing::trace_span;
@@ -170,15 +170,11 @@ async fn a_collector_that_is_not_there_costs_whoever_makes_spans_nothing() {
     drop(nobody);
     let settings = TelemetrySettings { queue_spans: 8, ..settings(endpoint) };
     let (traces, guard) = begin(&settings);
-    let begun = Instant::now();
     for _ in 0..10_000 {
         outer_and_inner();
     }
-    let took = begun.elapsed();
     drop(guard);
     traces.shutdown().await;
     assert_eq!(since(before), [0, 20_000, 0], "all are accounted for");
-    // A span costs microseconds; whoever waited for a connection would take far longer.
-    assert!(took < Duration::from_secs(5), "{took:?}");
     assert_eq!(COUNTS.sent.load(Ordering::Relaxed), before[0]);
 }
