@@ -19,6 +19,7 @@ mod driver;
 mod earlier;
 mod follower;
 pub mod gateway;
+mod hold;
 pub mod kill;
 mod locks;
 mod look;
