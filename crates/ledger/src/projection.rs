@@ -1,6 +1,7 @@
 //! Following the feed: what a page of it makes of the ledger's rows.
 
 use crate::booking::Booking;
+use crate::booking_of;
 use crate::delivery::Message;
 use crate::saga::Saga;
 use onrush_core::Time;
@@ -100,6 +101,11 @@ pub enum Fact {
 /// at once) or `confirmed` (at its end), unless it is stored already because a payment began before
 /// the feed was followed so far. A hold that nobody paid for leaves none.
 ///
+/// A booking that is `confirmed` with a payment of ours which its saga does not have was paid for
+/// when another ledger was written: this one was put back from before, or is new. Its saga begins at
+/// `RESERVE_OK`, due at once, and goes back there if it had not come further or was at `FAILED`: the
+/// payment is to be found.
+///
 /// A saga at `RESERVE_OK` moves by itself: to `CONFIRMED` if the status is `confirmed` and to
 /// `FAILED` if it is `released` or `expired`, in a new version, with a line in its history and
 /// nothing left to do (`next_at` is null, it is not stuck). Only if an earlier payment of it is
@@ -137,6 +143,9 @@ impl Moved {
         is_unfinished: impl FnOnce() -> Result<bool, E>,
     ) -> Result<Option<Saga>, E> {
         let led = match self.end_without_payment() {
+            Some(_) if self.is_paid_here() && Self::may_lack(&saga, self.payment.as_ref()) => {
+                Saga { step: Step::ReserveOk, next_at: Some(self.call(&saga)), ..saga }
+            }
             // One that was woken and not looked at yet has something to find out first.
             Some(step) if saga.step == Step::ReserveOk && !self.has_called(&saga) => {
                 // Money that an earlier payment took after all must still be given back.
@@ -161,6 +170,9 @@ impl Moved {
         let (step, next_at) = match self.status {
             // Whoever began the payment may have died before they wrote it down.
             HoldStatus::Paying if booking.amount_minor > 0 => (Step::ReserveOk, Some(self.at)),
+            HoldStatus::Confirmed if booking.amount_minor > 0 && self.is_paid_here() => {
+                (Step::ReserveOk, Some(self.at))
+            }
             HoldStatus::Confirmed if booking.amount_minor > 0 => (Step::Confirmed, None),
             HoldStatus::Held
             | HoldStatus::Paying
@@ -185,6 +197,22 @@ impl Moved {
             HoldStatus::Released | HoldStatus::Expired => Some(Step::Failed),
             HoldStatus::Held | HoldStatus::Paying | HoldStatus::Cancelled => None,
         }
+    }
+
+    /// Whether a payment of ours paid for it, and not the box office's.
+    fn is_paid_here(&self) -> bool {
+        let of = self.payment.as_ref().and_then(booking_of);
+        self.status == HoldStatus::Confirmed && of.as_ref() == Some(&self.booking)
+    }
+
+    /// Whether a saga may know nothing of the payment that its booking was confirmed with. One that is
+    /// at another payment finds that out when this has ended.
+    fn may_lack(saga: &Saga, payment: Option<&PaymentId>) -> bool {
+        let may_be = match saga.step {
+            Step::ReserveSent | Step::ReserveOk | Step::Failed => true,
+            Step::PaymentSent | Step::PaymentOk | Step::Confirmed | Step::Compensating => false,
+        };
+        may_be && saga.payment.as_ref() != payment
     }
 
     /// Whether somebody was called to look at a saga and has not done so.

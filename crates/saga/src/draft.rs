@@ -185,6 +185,12 @@ impl Draft {
         self.present(|row| row.stage = stage);
     }
 
+    /// Has the engine be asked what became of the hold, as if nothing had been paid.
+    pub(super) fn begin_again(&mut self, note: &str) {
+        self.record.saga.step = onrush_core::saga::Step::ReserveOk;
+        self.note(note);
+    }
+
     /// Ends a saga without a payment.
     pub(super) fn give_up(&mut self) {
         self.record.saga.step = onrush_core::saga::Step::Failed;

@@ -25,6 +25,8 @@ use tracing::Instrument;
 
 /// More steps than any saga has in one go: only a fault of ours takes as many.
 const MOST_STEPS: u32 = 32;
+/// What it says of a payment that had ended after its hold.
+const NO_HOLD: &str = "there is no hold any more";
 /// How the reason begins for which money goes back that bought nothing.
 const UNCONFIRMED: &str = "the booking cannot be confirmed";
 
@@ -321,21 +323,29 @@ impl Sagas {
             None => self.hold(record).await?.map(|view| view.state),
         };
         let mut draft = self.draft(record);
-        match state {
+        match &state {
             Some(HoldState::Held { until }) => {
                 draft.advance(Outcome::HoldKept, "the hold waits for another payment")?;
                 draft.next_at(Some(until.plus_ms(AFTER_HOLD_MS)));
             }
-            Some(
-                HoldState::Released { .. }
-                | HoldState::Expired { .. }
-                | HoldState::Cancelled { .. },
-            )
-            | None => draft.advance(Outcome::HoldGone, "there is no hold any more")?,
+            Some(HoldState::Released { .. } | HoldState::Expired { payment: None, .. }) => {
+                draft.advance(Outcome::HoldGone, NO_HOLD)?;
+            }
+            Some(HoldState::Cancelled { .. }) | None
+                if self.lost_payment(record, state.as_ref()).await?.is_none() =>
+            {
+                draft.advance(Outcome::HoldGone, NO_HOLD)?;
+            }
             // The engine was told before, and that could not be written down; the next payment runs
             // already. Nobody else is about to write that one down: who begins a payment keeps
             // others out until it is.
-            Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) => {
+            Some(
+                HoldState::Paying { .. }
+                | HoldState::Confirmed { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. },
+            )
+            | None => {
                 let mut draft = self.moving(record);
                 draft.advance(Outcome::HoldKept, "the booking goes on with another payment")?;
                 return Ok(Look::WriteAndAsk(draft));

@@ -49,7 +49,7 @@ impl Sagas {
         if record.saga.step == Step::Confirmed {
             return match state {
                 Some(HoldState::Cancelled { refund_minor, .. }) if *refund_minor > 0 => {
-                    self.give_back_cancelled(record, *refund_minor)
+                    self.give_back_cancelled(record, *refund_minor).await
                 }
                 Some(HoldState::Cancelled { .. }) => {
                     draft.advance(Outcome::CancelledUnrefunded, CANCELLED)?;
@@ -64,6 +64,9 @@ impl Sagas {
                     | HoldState::Expired { .. },
                 ) => Ok(Look::Rest),
             };
+        }
+        if let Some((payment, sold_at)) = self.lost_payment(record, state).await? {
+            return self.find_lost(record, &payment, sold_at).await;
         }
         match state {
             Some(HoldState::Held { until }) => {
@@ -142,8 +145,7 @@ impl Sagas {
 
     /// The engine forgets a cancelled booking after a day. What goes back for it was told by the feed before.
     async fn cancelled_and_forgotten(&self, record: &SagaRecord) -> Result<Look, Trouble> {
-        let row = self.ledger.booking(&record.saga.booking).await;
-        let row = row.map_err(|error| Trouble::Later(error.to_string()))?;
+        let row = self.told_of(record).await?;
         let Some(row) = row.filter(|row| row.status == HoldStatus::Cancelled) else {
             if self.is_archived(&record.saga.event).await? {
                 // It was confirmed when the event was archived, and nothing ends that.
@@ -152,14 +154,24 @@ impl Sagas {
             return Err(Trouble::Stuck("the engine knows no such booking any more".into()));
         };
         if row.refund_minor > 0 {
-            return self.give_back_cancelled(record, row.refund_minor);
+            return self.give_back_cancelled(record, row.refund_minor).await;
         }
         let mut draft = self.draft(record);
         draft.advance(Outcome::CancelledUnrefunded, CANCELLED)?;
         Ok(Look::WriteAndRest(draft))
     }
 
-    fn give_back_cancelled(&self, record: &SagaRecord, refund_minor: i64) -> Result<Look, Trouble> {
+    async fn give_back_cancelled(
+        &self,
+        record: &SagaRecord,
+        refund_minor: i64,
+    ) -> Result<Look, Trouble> {
+        if self.lost_payment(record, None).await?.is_some() {
+            // The box office is said to have been paid: older versions took what was lost for that.
+            let mut draft = self.moving(record);
+            draft.begin_again("the booking was paid for here");
+            return Ok(Look::WriteAndAsk(draft));
+        }
         let (outcome, cause) = (Outcome::Cancelled, RefundCause::Cancelled);
         self.give_back(record, refund_minor, outcome, cause, CANCELLED)
     }

@@ -23,6 +23,7 @@ mod hold;
 pub mod kill;
 mod locks;
 mod look;
+mod lost;
 mod notice;
 mod operator;
 pub mod pairing;

@@ -27,6 +27,7 @@ mod joining;
 mod kept;
 mod limits;
 mod links;
+mod lost_ledger;
 mod money_admin;
 mod oidc;
 mod oidc_limits;

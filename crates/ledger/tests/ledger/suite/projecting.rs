@@ -334,6 +334,50 @@ async fn saga_that_ends_with_a_stray_payment_is_still_looked_at() {
     assert_eq!((void.step, void.next_at), (Step::Failed, None));
 }
 
+/// As it is where the ledger was lost, or put back from before the payment.
+#[tokio::test]
+async fn saga_that_lacks_the_payment_its_booking_was_confirmed_with_is_looked_at() {
+    let Some(books) = Books::new().await else { return };
+    let paid = |id: &str, n| {
+        let payment = Some(payment_id(id, n));
+        fact(Moved { payment, ..moved(id, HoldStatus::Confirmed, 9) })
+    };
+    let mut cursor = 0;
+    let mut project = async |facts: Vec<Fact>| {
+        cursor += 1;
+        project(&books, cursor, facts).await;
+    };
+    // None was begun, so far as anybody knows.
+    project(vec![held("gala.new", 5), paid("gala.new", 1)]).await;
+    let begun = saga_of(&books, "gala.new").await;
+    assert_eq!((begun.step, begun.next_at), (Step::ReserveOk, Some(Time(9))));
+    // One is to be looked at, one waits, and one was thought to be over.
+    for (id, step, next_at) in [
+        ("gala.due", Step::ReserveOk, Some(Time(3))),
+        ("gala.held", Step::ReserveOk, Some(Time(90))),
+        ("gala.over", Step::Failed, None),
+    ] {
+        let row = Saga { step, next_at, ..saga(id, 2) };
+        books.advance(to(row.clone())).await.expect("written");
+        project(vec![paid(id, 1)]).await;
+        let next_at = Some(next_at.map_or(Time(9), |at| at.min(Time(9))));
+        let step = Step::ReserveOk;
+        let expected = Saga { step, next_at, version: 2, updated_at: Time(9), ..row };
+        assert_eq!(saga_of(&books, id).await, expected);
+    }
+    // Whoever is at a payment finds out by that, and what is known is no news.
+    for (id, step, n) in [
+        ("gala.paying", Step::PaymentSent, 2),
+        ("gala.sold", Step::Confirmed, 1),
+        ("gala.back", Step::Failed, 1),
+    ] {
+        let row = Saga { step, payment: Some(payment_id(id, n)), ..saga(id, 2) };
+        books.advance(to(row.clone())).await.expect("written");
+        project(vec![paid(id, 1)]).await;
+        assert_eq!(saga_of(&books, id).await, row);
+    }
+}
+
 #[tokio::test]
 async fn every_check_in_counts() {
     let Some(books) = Books::new().await else { return };

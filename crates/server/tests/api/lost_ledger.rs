@@ -1,0 +1,105 @@
+//! Payments that the ledger has lost, while the journal knows what they bought.
+
+use crate::books::audited;
+use crate::shop::Shop;
+use crate::till::Till;
+use crate::webhooks::{AMOUNT_MINOR, shop_with};
+use onrush_core::saga::{Stage, Step};
+use onrush_ledger::saga::SagaRecord;
+use onrush_saga::Action;
+use serde_json::json;
+use std::fs;
+use std::io::ErrorKind;
+
+/// What goes back of [`AMOUNT_MINOR`].
+const PART_MINOR: i64 = 2_000;
+
+/// The same shop, accepted without its ledger.
+async fn without_its_ledger(shop: Shop, till: &Till) -> Shop {
+    let Shop { server, clock, dir } = shop;
+    server.shutdown().await;
+    for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
+        if let Err(error) = fs::remove_file(dir.path().join(name)) {
+            assert_eq!(error.kind(), ErrorKind::NotFound, "{name}: {error}");
+        }
+    }
+    Shop::start_in(dir, clock, |config| {
+        till.configure(config);
+        config.accept_restored = true;
+    })
+    .await
+}
+
+fn has_given_back(record: &SagaRecord) -> bool {
+    record.saga.step == Step::Failed && !record.refunds.is_empty()
+}
+
+#[tokio::test]
+async fn a_booking_whose_payment_the_ledger_lost_is_refunded_when_it_is_cancelled() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let (booking, payment) = shop.sell(&till).await;
+    let sold_at = shop.clock.now();
+    shop.clock.advance_ms(3_600_000);
+    let shop = without_its_ledger(shop, &till).await;
+    shop.until_step(&booking, Step::Confirmed).await;
+    shop.cancel(&booking).await.expect(200);
+    let record = shop.until_record(&booking, has_given_back).await;
+    let paid = record.present().expect("the gateway told of it");
+    assert_eq!(paid.payment.as_str(), payment["payment"]);
+    assert_eq!((paid.stage, paid.captured_minor), (Stage::Refunded, AMOUNT_MINOR));
+    assert_eq!(record.saga.payment_completed_at, Some(sold_at));
+    assert_eq!((till.totals(), till.calls().0), ((AMOUNT_MINOR, AMOUNT_MINOR), 1));
+    let told = audited(shop.dir.path()).await;
+    assert_eq!(told["violations"], 0, "{told}");
+}
+
+#[tokio::test]
+async fn a_booking_that_was_cancelled_before_the_ledger_was_lost_is_refunded_all_the_same() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let (booking, _) = shop.sell(&till).await;
+    till.down(true);
+    let body = json!({"by": "crew", "why": "rain", "refund_minor": PART_MINOR});
+    shop.organise("POST", &format!("/events/e/bookings/{booking}/cancel"), &body).await;
+    let shop = without_its_ledger(shop, &till).await;
+    till.down(false);
+    // The gateway may have been asked in vain before.
+    let record = shop.until_tried(&booking, has_given_back).await;
+    assert_eq!(record.refunds[0].amount_minor, PART_MINOR);
+    assert_eq!(till.totals(), (AMOUNT_MINOR, PART_MINOR));
+}
+
+/// As programs before this one left it: confirmed as if the box office had been paid.
+#[tokio::test]
+async fn a_payment_that_was_taken_for_a_box_offices_is_looked_for_when_its_booking_is_cancelled() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let (booking, _) = shop.sell(&till).await;
+    let Shop { server, clock, dir } = shop;
+    server.shutdown().await;
+    let ledger = rusqlite::Connection::open(dir.path().join("ledger.db")).unwrap();
+    ledger.execute_batch("UPDATE sagas SET payment_id = NULL; DELETE FROM payments").unwrap();
+    drop(ledger);
+    let shop = Shop::start_in(dir, clock, |config| till.configure(config)).await;
+    shop.cancel(&booking).await.expect(200);
+    shop.until_record(&booking, has_given_back).await;
+    assert_eq!(till.totals(), (AMOUNT_MINOR, AMOUNT_MINOR));
+}
+
+#[tokio::test]
+async fn a_lost_payment_that_the_gateway_does_not_know_waits_for_an_operator() {
+    let (till, other) = (Till::start(), Till::start());
+    let shop = shop_with(&till).await;
+    let (booking, payment) = shop.sell(&till).await;
+    let shop = without_its_ledger(shop, &other).await;
+    let record = shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    let why = record.saga.stuck.unwrap_or_default();
+    assert!(why.contains(payment["payment"].as_str().unwrap()), "{why}");
+    assert!(record.payments.is_empty(), "nothing is made up: {:?}", record.payments);
+    let still = shop.act(&booking, Action::Retry).await.expect("it is stuck");
+    assert!(still.saga.stuck.is_some());
+    shop.act(&booking, Action::Release).await.expect("it is stuck");
+    let record = shop.until_step(&booking, Step::Failed).await;
+    assert_eq!((record.saga.stuck, other.totals()), (None, (0, 0)));
+}
