@@ -115,9 +115,12 @@ pub enum Fact {
 ///
 /// Any other saga is left alone without `wake`. With it, the saga is made to be looked at:
 /// `next_at` becomes `at` unless it is earlier already, in a new version (in either case, so that
-/// whoever works on it at that moment notices), with a line in its history. One that is stuck or at
-/// `FAILED` is left alone even so, and so is one whose present payment is `payment` if the status
-/// is `paying`: whoever began that payment sees to it.
+/// whoever works on it at that moment notices), with a line in its history. One at `FAILED` is left
+/// alone even so, and so is one whose present payment is `payment` if the status is `paying`: whoever
+/// began that payment sees to it. One that is stuck is woken by the end of its booking alone
+/// (`cancelled`, `expired`), if a payment of it is neither void nor refunded: that one is to be called
+/// off or given back, and an operator may be waited for because of another. It is stuck again once
+/// nothing else is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// The booking.
@@ -140,7 +143,7 @@ impl Moved {
     pub(crate) fn lead<E>(
         &self,
         saga: Saga,
-        is_unfinished: impl FnOnce() -> Result<bool, E>,
+        is_unfinished: impl Fn() -> Result<bool, E>,
     ) -> Result<Option<Saga>, E> {
         let led = match self.end_without_payment() {
             Some(_) if self.is_paid_here() && Self::may_lack(&saga, self.payment.as_ref()) => {
@@ -158,6 +161,9 @@ impl Moved {
             // It gets a new version even if it is due already: who works on it now may not know of this.
             Some(_) | None if self.wake && self.may_wake(&saga) => {
                 Saga { next_at: Some(self.call(&saga)), ..saga }
+            }
+            Some(_) | None if self.wake && self.may_free(&saga) && is_unfinished()? => {
+                Saga { next_at: Some(self.call(&saga)), tries: 0, stuck: None, ..saga }
             }
             Some(_) | None => return Ok(None),
         };
@@ -226,6 +232,18 @@ impl Moved {
             && self.payment.is_some()
             && saga.payment == self.payment;
         saga.stuck.is_none() && saga.step != Step::Failed && !is_seen_to
+    }
+
+    /// Whether a stuck saga may have money to call off or to give back since its booking ended.
+    fn may_free(&self, saga: &Saga) -> bool {
+        let ends = match self.status {
+            HoldStatus::Cancelled | HoldStatus::Expired => true,
+            HoldStatus::Held
+            | HoldStatus::Paying
+            | HoldStatus::Confirmed
+            | HoldStatus::Released => false,
+        };
+        ends && saga.stuck.is_some() && saga.step != Step::Failed
     }
 
     /// When a saga that has to be looked at is looked at.

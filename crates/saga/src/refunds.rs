@@ -226,6 +226,10 @@ impl Sagas {
         if goes_before_strays(record) {
             match self.look_at(record, woken).await {
                 Ok(Look::Rest) => {}
+                // It waits on. The strays have the rest of this go, unless they were asked for in vain.
+                Ok(Look::WriteAndRest(draft)) if record.saga.tries == 0 && waits_first(record) => {
+                    return Ok(Look::Write(draft));
+                }
                 look => return look,
             }
         }
@@ -251,14 +255,14 @@ impl Sagas {
 
 /// Whether all stray money is on its way back, and the present payment has something to do.
 fn goes_before_strays(record: &SagaRecord) -> bool {
-    let was_asked_for = |payment: &PaymentId| {
-        let mut refunds = record.refunds.iter().filter(|refund| refund.payment == *payment);
-        refunds.all(|refund| refund.status != RefundStatus::Requested)
-    };
     let mut strays = record.strays().peekable();
     if strays.peek().is_none() {
         return false;
     }
+    let of = |stray: &Payment, status: RefundStatus| {
+        let mut refunds = record.refunds.iter();
+        refunds.any(|refund| refund.payment == stray.payment && refund.status == status)
+    };
     match todo(record.position()) {
         Todo::Create
         | Todo::NameCard
@@ -266,14 +270,22 @@ fn goes_before_strays(record: &SagaRecord) -> bool {
         | Todo::TellFailed
         | Todo::Confirm
         | Todo::TellRefunded => strays.all(|stray| stray.stage == Stage::Refunding),
-        // It waits as well: for the buyer, not longer than the hold does; for a debit under way, days.
-        // So does what was cancelled, for days if need be: it has a refund of its own to ask for.
-        Todo::Watch | Todo::AskHold | Todo::Cancel => {
-            strays.all(|stray| was_asked_for(&stray.payment))
-        }
+        // It waits as well: for the buyer, or for a cancellation, which has a refund of its own to ask
+        // for. That must not wait for what an operator asks for again and again.
+        Todo::Watch | Todo::AskHold => strays
+            .all(|stray| of(stray, RefundStatus::Failed) || !of(stray, RefundStatus::Requested)),
+        // For a debit under way it waits for days.
+        Todo::Cancel => strays.all(|stray| !of(stray, RefundStatus::Requested)),
         // Its refund is one of those that are looked at.
         Todo::Refund | Todo::Rest => false,
     }
+}
+
+/// Whether the booking or its payment waits for others, and goes before a refund all the same that
+/// is to be asked for.
+fn waits_first(record: &SagaRecord) -> bool {
+    let waits = matches!(todo(record.position()), Todo::Watch | Todo::AskHold);
+    waits && record.refunds.iter().any(|refund| refund.status == RefundStatus::Requested)
 }
 
 /// The gateway will not make this refund.
@@ -324,6 +336,10 @@ fn then_others(mut draft: Draft) -> Look {
     }
     let mut owed = record.payments.iter().filter(|payment| payment.stage == Stage::Refunding);
     if let Some(why) = owed.find_map(|payment| failure(record, payment)).map(str::to_owned) {
+        if todo(record.position()) == Todo::Cancel {
+            // What the gateway is to call off does not wait for an operator.
+            return Look::WriteAndAsk(draft);
+        }
         draft.next_at(None);
         draft.stuck(Some(&why));
     }

@@ -56,6 +56,7 @@ mod signed_out;
 mod steps;
 mod stopping;
 mod strangers;
+mod strays;
 mod streaming;
 mod stuck;
 mod ticketing;

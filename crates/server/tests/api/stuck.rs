@@ -327,7 +327,7 @@ async fn a_refund_that_is_made_after_all_is_told_like_any_other() {
 }
 
 /// A confirmed booking with a second payment, whose money the gateway refuses to give back.
-async fn stray_that_is_stuck(shop: &Shop, till: &Till) -> String {
+pub(crate) async fn stray_that_is_stuck(shop: &Shop, till: &Till) -> String {
     let guest = shop.guest().await;
     let booking = guest.hold_ga("h", 1).await;
     let first = guest.pay(&booking, "p").await.expect(201).json();

@@ -28,6 +28,8 @@ struct Drawer {
     /// Payments are created and nobody is told, until this is let go.
     silence: Option<watch::Receiver<bool>>,
     refuses_refunds: bool,
+    /// The payment whose money it will not give back.
+    refuses_refunds_of: Option<String>,
     /// Takes what is set aside, and says nothing of it.
     loses_captures: bool,
     captures_asked: u32,
@@ -99,6 +101,13 @@ impl Till {
     /// Refuses to give money back from now on, or does again.
     pub(crate) fn refuse_refunds(&self, refuse: bool) {
         self.drawer().refuses_refunds = refuse;
+    }
+
+    /// Refuses to give the money of this payment back, and of no other.
+    pub(crate) fn refuse_refunds_of(&self, payment: &str) {
+        let mut drawer = self.drawer();
+        drawer.refuses_refunds = false;
+        drawer.refuses_refunds_of = Some(payment.to_owned());
     }
 
     /// The buyer's money is taken, whatever was said before, and nobody is told.
@@ -272,7 +281,7 @@ async fn refund(
     if drawer.down {
         return out_of_order();
     }
-    if drawer.refuses_refunds {
+    if drawer.refuses_refunds || drawer.refuses_refunds_of.as_ref() == Some(&payment) {
         return problem(StatusCode::CONFLICT, "ACCOUNT_CLOSED");
     }
     let asked: Value = serde_json::from_slice(&body).unwrap();

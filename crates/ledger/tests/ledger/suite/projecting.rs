@@ -237,14 +237,54 @@ async fn saga_is_woken_at_once_unless_it_is_due_earlier() {
     }
 }
 
+/// A saga at this step that is stuck, with a payment under way.
+fn stuck(id: &str, step: Step) -> Transition {
+    let payments = vec![payment(id, 1, Stage::Captured, 2)];
+    let saga = Saga { step, tries: 60, stuck: Some("no gateway".into()), ..saga(id, 2) };
+    Transition { payments, ..to(saga) }
+}
+
 #[tokio::test]
-async fn stuck_saga_is_not_woken() {
+async fn stuck_saga_is_woken_when_its_booking_ends_and_for_nothing_else() {
     let Some(books) = Books::new().await else { return };
-    let stuck = Saga { stuck: Some("no gateway".into()), ..saga("gala.1", 2) };
-    books.advance(to(stuck.clone())).await.expect("written");
-    let wake = Moved { wake: true, ..moved("gala.1", HoldStatus::Expired, 50) };
-    project(&books, 1, vec![fact(wake)]).await;
-    assert_eq!(saga_of(&books, "gala.1").await, stuck);
+    for (cursor, status) in (1..).zip(HoldStatus::VARIANTS) {
+        let id = format!("gala.{status}");
+        let row = stuck(&id, Step::Confirmed);
+        books.advance(row.clone()).await.expect("written");
+        project(&books, cursor, vec![fact(Moved { wake: true, ..moved(&id, *status, 50) })]).await;
+        let woken = Saga {
+            next_at: Some(Time(50)),
+            tries: 0,
+            stuck: None,
+            version: 2,
+            updated_at: Time(50),
+            ..row.saga.clone()
+        };
+        let expected = match status {
+            HoldStatus::Cancelled | HoldStatus::Expired => woken,
+            HoldStatus::Held
+            | HoldStatus::Paying
+            | HoldStatus::Confirmed
+            | HoldStatus::Released => row.saga,
+        };
+        assert_eq!(saga_of(&books, &id).await, expected, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn stuck_saga_that_has_nothing_to_call_off_or_to_give_back_is_not_woken() {
+    let Some(books) = Books::new().await else { return };
+    let without = Transition { payments: vec![], ..stuck("gala.none", Step::ReserveOk) };
+    let mut void = stuck("gala.void", Step::ReserveOk);
+    void.payments[0].stage = Stage::Void;
+    let at_its_end = stuck("gala.end", Step::Failed);
+    for (cursor, row) in (1..).zip([without, void, at_its_end]) {
+        books.advance(row.clone()).await.expect("written");
+        let id = row.saga.booking.as_str();
+        let wake = Moved { wake: true, ..moved(id, HoldStatus::Expired, 50) };
+        project(&books, cursor, vec![fact(wake)]).await;
+        assert_eq!(saga_of(&books, id).await, row.saga);
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,83 @@
+//! Money of a payment that is not the booking's present one, and a gateway that will not give it back.
+
+use crate::shop::Shop;
+use crate::stuck::stray_that_is_stuck;
+use crate::till::{Till, message, send};
+use crate::webhooks::{AMOUNT_MINOR, shop_with};
+use onrush_core::saga::{Stage, Step};
+use onrush_ledger::money::RefundStatus;
+use onrush_ledger::saga::SagaRecord;
+use onrush_saga::Action;
+
+/// Has the gateway give money back, but for the stray payment of a booking.
+async fn refuse_the_strays(shop: &Shop, till: &Till, booking: &str) {
+    let record = shop.saga_record(booking).await;
+    let stray = record.strays().next().expect("there is one");
+    till.refuse_refunds_of(stray.payment.as_str());
+}
+
+/// Whether the booking's own money went back.
+fn own_is_back(record: &SagaRecord) -> bool {
+    let own = |payment: &str| record.present().is_some_and(|row| row.payment.as_str() == payment);
+    let done = |status: RefundStatus| status == RefundStatus::Done;
+    record.refunds.iter().any(|row| own(row.payment.as_str()) && done(row.status))
+}
+
+/// The booking is over, and what became of the stray's money is still somebody's business, soon.
+async fn until_over_and_stuck(shop: &Shop, booking: &str) -> SagaRecord {
+    shop.until_step(booking, Step::Failed).await;
+    shop.clock.advance_ms(31_000);
+    let record = shop.until_record(booking, |record| record.saga.stuck.is_some()).await;
+    assert_eq!((record.saga.step, record.strays().count()), (Step::Failed, 1));
+    record
+}
+
+#[tokio::test]
+async fn a_cancelled_booking_is_refunded_although_a_strays_refund_is_refused() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let booking = stray_that_is_stuck(&shop, &till).await;
+    refuse_the_strays(&shop, &till, &booking).await;
+    shop.cancel(&booking).await.expect(200);
+    shop.until_record(&booking, own_is_back).await;
+    until_over_and_stuck(&shop, &booking).await;
+    assert_eq!(till.totals(), (2 * AMOUNT_MINOR, AMOUNT_MINOR));
+}
+
+#[tokio::test]
+async fn a_cancellation_does_not_wait_for_a_strays_refund_that_is_asked_for_again() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let booking = stray_that_is_stuck(&shop, &till).await;
+    till.down(true);
+    shop.act(&booking, Action::Retry).await.expect("it is stuck");
+    shop.cancel(&booking).await.expect(200);
+    let asked_for = |record: &SagaRecord| record.saga.step == Step::Compensating;
+    shop.until_tried(&booking, asked_for).await;
+    refuse_the_strays(&shop, &till, &booking).await;
+    till.down(false);
+    shop.until_tried(&booking, own_is_back).await;
+    until_over_and_stuck(&shop, &booking).await;
+    assert_eq!(till.totals(), (2 * AMOUNT_MINOR, AMOUNT_MINOR));
+}
+
+#[tokio::test]
+async fn a_payment_ends_with_its_hold_although_a_strays_refund_is_refused() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let first = guest.pay(&booking, "p").await.expect(201).json();
+    send(&shop, &message("payment.declined", &first)).await.expect(200);
+    shop.clock.advance_ms(1);
+    let second = guest.pay(&booking, "p2").await.expect(201).text("payment");
+    till.refuse_refunds(true);
+    till.capture(first["payment"].as_str().unwrap());
+    send(&shop, &message("payment.captured", &first)).await.expect(200);
+    shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    shop.clock.advance_ms(3_600_000);
+    guest.until_status(&booking, "expired").await;
+    let record = until_over_and_stuck(&shop, &booking).await;
+    assert_eq!(record.present().map(|row| row.stage), Some(Stage::Void));
+    assert_eq!(till.status_of(&second), "cancelled");
+}
