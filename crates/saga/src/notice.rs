@@ -8,6 +8,7 @@ use super::rows::{order_of, order_of_refund};
 use super::sagas::Sagas;
 use onrush_base::amount::readable;
 use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::money::Currency;
 use onrush_core::saga::{Outcome, Stage, Step};
 use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::money::{Capture, Payment, Refund, RefundStatus};
@@ -54,8 +55,8 @@ impl Sagas {
             Some(News::Payment { payment, booking, standing }) => {
                 self.payment_news(&payment, &booking, standing).await
             }
-            Some(News::Refund { payment, refund, standing }) => {
-                self.refund_news(&payment, &refund, standing).await
+            Some(News::Refund { payment, refund, amount_minor, currency, standing }) => {
+                self.refund_news(&payment, &refund, (amount_minor, currency), standing).await
             }
             Some(News::Desk(news)) => self.desk_news(news).await,
             Some(News::WentBack { reference, payment, back_minor }) => {
@@ -162,6 +163,7 @@ impl Sagas {
         &self,
         payment: &PaymentId,
         refund: &str,
+        (amount_minor, currency): (i64, Currency),
         standing: RefundStanding,
     ) -> Result<(), NoticeError> {
         let unknown = || NoticeError::Mismatch("there is no such refund".into());
@@ -171,6 +173,13 @@ impl Sagas {
             let record = self.ledger.saga_record(&own).await?.ok_or_else(unknown)?;
             let is_it = |row: &&Refund| row.refund == refund && row.payment == *payment;
             let row = record.refunds.iter().find(is_it).ok_or_else(unknown)?;
+            if let Some(why) = otherwise(row.amount_minor, row.currency, amount_minor, currency) {
+                match self.flag(&record, payment, &why).await {
+                    Err(LedgerError::Conflict) => continue,
+                    flagged => flagged?,
+                }
+                return Err(NoticeError::Mismatch(why));
+            }
             let draft = match (row.status, &standing) {
                 (RefundStatus::Requested | RefundStatus::Sent, RefundStanding::Pending { .. })
                 | (
@@ -352,9 +361,18 @@ fn contradiction(row: &Payment, booking: &BookingId, standing: &Standing) -> Opt
         return Some(format!("the message names booking {booking}"));
     }
     let Standing::Captured { amount_minor, currency, .. } = standing else { return None };
-    let (asked, in_currency) = (row.amount_minor, row.currency);
-    ((*amount_minor, *currency) != (asked, in_currency)).then(|| {
-        let (said, asked) = (readable(*amount_minor, *currency), readable(asked, in_currency));
+    otherwise(row.amount_minor, row.currency, *amount_minor, *currency)
+}
+
+/// What in a message contradicts an amount that was asked for.
+fn otherwise(
+    asked_minor: i64,
+    asked_in: Currency,
+    said_minor: i64,
+    said_in: Currency,
+) -> Option<String> {
+    ((said_minor, said_in) != (asked_minor, asked_in)).then(|| {
+        let (said, asked) = (readable(said_minor, said_in), readable(asked_minor, asked_in));
         format!("the message says {said}; {asked} were asked for")
     })
 }

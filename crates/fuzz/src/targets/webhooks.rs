@@ -111,7 +111,8 @@ fn check(notice: &Notice) {
         }
         Some(News::Desk(news)) => news.amount_minor,
         Some(News::WentBack { back_minor, .. }) => *back_minor,
-        Some(News::Payment { .. } | News::Refund { .. }) | None => 0,
+        Some(News::Refund { amount_minor, .. }) => *amount_minor,
+        Some(News::Payment { .. }) | None => 0,
     };
     assert!(amount_minor >= 0, "money below nothing: {notice:?}");
 }

@@ -240,6 +240,10 @@ pub enum News {
         payment: PaymentId,
         /// Its key.
         refund: String,
+        /// How much goes back, in minor units.
+        amount_minor: i64,
+        /// In which currency.
+        currency: Currency,
         /// Where it stands.
         standing: RefundStanding,
     },

@@ -324,7 +324,7 @@ impl Gateway for SandboxGateway {
             ("payment.cancelled", None) => Standing::Cancelled { why },
             ("refund.done", Some(refund)) => {
                 let standing = RefundStanding::Done { reference };
-                let news = News::Refund { payment, refund, standing };
+                let news = News::Refund { payment, refund, amount_minor, currency, standing };
                 return Ok(Notice { id, news: Some(news) });
             }
             (

@@ -87,7 +87,7 @@ async fn a_part_that_went_back_after_all_is_not_booked_a_second_time_by_a_releas
     till.down(true);
     shop.act(&booking, Action::Retry).await.expect("it is stuck");
     let mut told = message("refund.done", &payment);
-    told["refund"] = json!(first);
+    (told["refund"], told["amount_minor"]) = (json!(first), json!(PART_MINOR));
     send(&shop, &told).await.expect(200);
     let record = shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
     assert_eq!(record.refunds[0].status, RefundStatus::Done);

@@ -147,6 +147,8 @@ async fn a_refund_that_bounces_and_is_made_again_has_one_credit_note() {
     let news = News::Refund {
         payment: refund.payment.clone(),
         refund: refund.refund.clone(),
+        amount_minor: refund.amount_minor,
+        currency: refund.currency,
         standing: RefundStanding::Failed { reference: None, why: "the account is closed".into() },
     };
     let notice = Notice { id: "bounce".into(), news: Some(news) };

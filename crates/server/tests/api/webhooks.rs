@@ -8,6 +8,7 @@ use crate::till::{Till, WEBHOOK_SECRET, message, now_s, send, send_signed, webho
 use onrush_base::signature::sign;
 use onrush_core::ids::BookingId;
 use onrush_core::saga::{Stage, Step};
+use onrush_ledger::money::RefundStatus;
 use onrush_ledger::saga::SagaRecord;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -331,6 +332,33 @@ async fn genuine_messages_that_do_not_fit_are_flagged_and_change_nothing_else() 
     let untouched = shop.saga_record(&other.booking).await;
     assert!(!untouched.present().unwrap().flagged);
     assert_eq!(untouched.saga.step, Step::PaymentSent);
+}
+
+#[tokio::test]
+async fn news_of_a_refund_of_another_amount_does_not_end_the_row_under_its_key() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let booking = shop.sell_and_get_stuck(&till).await;
+    let record = shop.saga_record(&booking).await;
+    let refund = &record.refunds[0];
+    let payment = json!({"payment": refund.payment, "booking": booking,
+        "amount_minor": refund.amount_minor, "currency": refund.currency});
+    let mut told = message("refund.done", &payment);
+    told["refund"] = json!(refund.refund);
+    for (member, value) in [("amount_minor", json!(AMOUNT_MINOR - 1)), ("currency", json!("USD"))] {
+        let mut other = told.clone();
+        other[member] = value;
+        for _ in 0..2 {
+            mismatch(&send(&shop, &other).await);
+        }
+        let record = shop.saga_record(&booking).await;
+        assert_eq!(record.refunds[0].status, RefundStatus::Failed, "{member}");
+        assert!(record.payments[0].flagged && record.saga.stuck.is_some(), "{member}");
+    }
+    // The true message still counts.
+    send(&shop, &told).await.expect(200);
+    let record = shop.until_step(&booking, Step::Failed).await;
+    assert_eq!(record.refunds[0].status, RefundStatus::Done);
 }
 
 #[tokio::test]

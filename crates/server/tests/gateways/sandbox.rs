@@ -158,7 +158,9 @@ async fn webhooks_tell_of_everything_and_are_believed() {
     assert!(matches!(done, RefundStanding::Done { .. }));
     let notice = stage.inbox.wait_for(4).await[3].read(&stage.gateway).unwrap();
     let payment = paid.payment.clone();
-    let news = News::Refund { payment, refund: refund.refund, standing: done };
+    let (amount_minor, currency) = (200, paid.currency);
+    let news =
+        News::Refund { payment, refund: refund.refund, amount_minor, currency, standing: done };
     assert_eq!(notice.news, Some(news));
 }
 

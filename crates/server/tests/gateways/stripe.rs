@@ -333,7 +333,8 @@ async fn events_tell_where_payments_and_refunds_stand() {
     let reference = "re_0".to_owned();
     let of_refund = |standing| {
         let (payment, refund) = (paid.payment.clone(), refund.refund.clone());
-        Some(News::Refund { payment, refund, standing })
+        let (amount_minor, currency) = (100, paid.currency);
+        Some(News::Refund { payment, refund, amount_minor, currency, standing })
     };
     assert_eq!(news[6], of_refund(RefundStanding::Pending { reference: reference.clone() }));
     assert_eq!(news[7], of_refund(RefundStanding::Done { reference }));

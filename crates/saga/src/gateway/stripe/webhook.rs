@@ -55,6 +55,7 @@ fn refund_news(value: serde_json::Value) -> Result<Option<News>, NotGenuine> {
         return desk::refund(made);
     };
     let (Ok(payment), refund) = (payment.parse(), refund.to_owned()) else { return Ok(None) };
+    let (amount_minor, currency) = made.gives_back().ok_or(NotGenuine::Unreadable)?;
     let standing = made.standing().ok_or(NotGenuine::Unreadable)?;
-    Ok(Some(News::Refund { payment, refund, standing }))
+    Ok(Some(News::Refund { payment, refund, amount_minor, currency, standing }))
 }
