@@ -14,7 +14,7 @@ use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::BookingId;
 use onrush_core::saga::{Outcome, Stage, Todo, todo};
 use onrush_core::view::HoldView;
-use onrush_core::{Command, Refusal, Time};
+use onrush_core::{Command, Time};
 use onrush_ledger::LedgerError;
 use onrush_ledger::money::{Payment, RefundCause};
 use onrush_ledger::saga::{SagaRecord, declined};
@@ -388,11 +388,8 @@ impl Sagas {
                 draft.advance(Outcome::HoldConfirmed, "the booking is confirmed")?;
                 Ok(Look::WriteAndRest(draft))
             }
-            Err(Failure::Refused(Refusal::InvalidStatus { .. }))
-                if self.was_cancelled(record).await? =>
-            {
-                // It had been confirmed, which could not be written down, and was cancelled since:
-                // what goes back for that is the cancellation's to say.
+            Err(Failure::Refused(_)) if self.had_confirmed(record, payment).await? => {
+                // What goes back if it was cancelled since is the cancellation's to say.
                 let mut draft = self.moving(record);
                 draft.advance(Outcome::HoldConfirmed, "the booking had been confirmed")?;
                 Ok(Look::WriteAndAsk(draft))

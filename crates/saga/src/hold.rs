@@ -5,10 +5,12 @@ use super::rows::{AFTER_HOLD_MS, payment_of_saga};
 use super::sagas::Sagas;
 use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::ids::{EventId, PaymentId};
+use onrush_core::limits::ENDED_KNOWN_MS;
 use onrush_core::question::{BookingOf, EventNow};
 use onrush_core::saga::{Outcome, Stage, Step};
 use onrush_core::view::HoldView;
 use onrush_core::{Refusal, Time};
+use onrush_ledger::booking::Booking;
 use onrush_ledger::booking_of;
 use onrush_ledger::money::{Payment, RefundCause};
 use onrush_ledger::saga::SagaRecord;
@@ -16,6 +18,8 @@ use onrush_store::{Ask, Failure};
 
 /// Why money goes back for a booking that its buyer or the organiser took back.
 const CANCELLED: &str = "the booking was cancelled";
+/// What it says while the ledger is so far behind that a booking may have ended since.
+const UNTOLD: &str = "the feed has not told yet what became of the booking";
 
 impl Sagas {
     /// What the engine knows of a booking; `None` if nothing.
@@ -145,11 +149,15 @@ impl Sagas {
 
     /// The engine forgets a cancelled booking after a day. What goes back for it was told by the feed before.
     async fn cancelled_and_forgotten(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let is_told = self.is_told(record, false).await?;
         let row = self.told_of(record).await?;
         let Some(row) = row.filter(|row| row.status == HoldStatus::Cancelled) else {
             if self.is_archived(&record.saga.event).await? {
                 // It was confirmed when the event was archived, and nothing ends that.
                 return Ok(Look::Rest);
+            }
+            if !is_told {
+                return Err(Trouble::Later(UNTOLD.into()));
             }
             return Err(Trouble::Stuck("the engine knows no such booking any more".into()));
         };
@@ -199,9 +207,48 @@ impl Sagas {
         })
     }
 
-    /// Whether the booking was confirmed once, and cancelled since: only confirmed ones are ever cancelled.
-    pub(super) async fn was_cancelled(&self, record: &SagaRecord) -> Result<bool, Trouble> {
-        let view = self.hold(record).await?;
-        Ok(view.is_some_and(|view| matches!(view.state, HoldState::Cancelled { .. })))
+    /// Whether the booking had been confirmed with this payment, which could not be written down, and
+    /// the engine does not say so any more: it was cancelled since, or its event was archived. What
+    /// the engine has forgotten, the feed has told.
+    pub(super) async fn had_confirmed(
+        &self,
+        record: &SagaRecord,
+        payment: &Payment,
+    ) -> Result<bool, Trouble> {
+        if let Some(view) = self.hold(record).await? {
+            // Only what was confirmed is ever cancelled.
+            return Ok(matches!(view.state, HoldState::Cancelled { .. }));
+        }
+        let is_archived = self.is_archived(&record.saga.event).await?;
+        let is_told = self.is_told(record, is_archived).await?;
+        let row = self.told_of(record).await?;
+        let with_it = |row: &Booking| row.payment.as_ref() == Some(&payment.payment);
+        match row.filter(with_it).map(|row| row.status) {
+            Some(HoldStatus::Cancelled) => Ok(true),
+            Some(HoldStatus::Confirmed) if is_archived => Ok(true),
+            _ if !is_told => Err(Trouble::Later(UNTOLD.into())),
+            Some(
+                HoldStatus::Held
+                | HoldStatus::Paying
+                | HoldStatus::Confirmed
+                | HoldStatus::Released
+                | HoldStatus::Expired,
+            )
+            | None => Ok(false),
+        }
+    }
+
+    /// Whether the feed has told what became of a booking that the engine has forgotten: a day after
+    /// its end at the earliest, or with its event. A ledger that was away for long has yet to follow.
+    async fn is_told(&self, record: &SagaRecord, is_archived: bool) -> Result<bool, Trouble> {
+        let last = match self.engine.settled(record.saga.event.clone()).await {
+            Ok(answer) => answer.value,
+            Err(Failure::Refused(_)) => self.engine.committed(),
+            Err(failure) => return Err(failure.into()),
+        };
+        let told = self.ledger.position().await;
+        let told = told.map_err(|error| Trouble::Later(error.to_string()))?;
+        let is_young = |at: Time| self.now().since_ms(at) < ENDED_KNOWN_MS;
+        Ok(told.seq >= last.0 || (!is_archived && told.at.is_some_and(is_young)))
     }
 }

@@ -15,6 +15,7 @@ use onrush_core::spec::Reason;
 use onrush_ledger::money::RefundStatus;
 use onrush_saga::Action;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// What goes back of [`AMOUNT_MINOR`].
 const PART_MINOR: i64 = 2_000;
@@ -136,5 +137,37 @@ async fn an_operators_refund_gives_back_what_the_cancellation_promised() {
         let record = shop.until_step(&text, Step::Failed).await;
         let back: Vec<i64> = record.refunds.iter().map(|row| row.amount_minor).collect();
         assert_eq!(back, [PART_MINOR], "{action:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_cancelled_and_forgotten_before_it_was_written_down_goes_back_as_decided() {
+    for refund_minor in [PART_MINOR, 0] {
+        let till = Till::start();
+        let shop = shop_with(&till).await;
+        let guest = shop.guest().await;
+        let text = guest.hold_ga("h", 1).await;
+        let payment = guest.pay(&text, "p").await.expect(201).text("payment");
+        till.capture(&payment);
+        till.down(true);
+        let (booking, user): (BookingId, UserId) =
+            (text.parse().unwrap(), guest.user.parse().unwrap());
+        let payment = Some(payment.parse().unwrap());
+        let confirm = Command::Confirm { booking: booking.clone(), user, payment };
+        as_if_it_had_died(&shop, confirm).await;
+        let reason = Reason { by: "crew".into(), why: "rain".into() };
+        let terms = CancelTerms::Organiser { refund_minor: Some(refund_minor) };
+        as_if_it_had_died(&shop, Command::CancelConfirmed { booking, reason, terms }).await;
+        shop.clock.advance_ms(25 * 3_600_000);
+        let tickets = format!("/bookings/{text}/tickets");
+        let forgotten = async {
+            while guest.get(&tickets).await.status != 404 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), forgotten).await.expect("it is forgotten");
+        till.down(false);
+        shop.until_tried_to(&text, Step::Failed).await;
+        assert_eq!(till.totals(), (AMOUNT_MINOR, refund_minor));
     }
 }
