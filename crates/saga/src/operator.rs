@@ -185,8 +185,7 @@ impl Sagas {
     /// Has what is left of a payment's money given back under a new key. A refund that is under way
     /// goes on instead.
     fn refund_anew(&self, draft: &mut Draft, record: &SagaRecord, payment: &Payment, by: &str) {
-        let under_way = |row: &&Refund| row.payment == payment.payment && is_open(row);
-        if record.refunds.iter().any(|row| under_way(&row)) {
+        if open_refunds(record, payment).next().is_some() {
             return;
         }
         // It has failed before, so it was decided how much goes back.
@@ -221,12 +220,16 @@ impl Sagas {
         draft.add_refund(Refund { status, decided_by: Some(by.to_owned()), ..refund });
     }
 
+    /// Where refunds have failed, only their money counts as given back by hand: a gateway that works
+    /// on another one gives that back itself. Otherwise it is given up to be asked.
     fn release(&self, draft: &mut Draft, record: &SagaRecord, sold: Sold, by: &str) {
+        let some_failed =
+            owing(record).any(|payment| open_refunds(record, payment).next().is_none());
+        let goes_on =
+            |payment: &Payment| some_failed && open_refunds(record, payment).next().is_some();
         let by_hand = |draft: &mut Draft, payment: &Payment, sold: Sold| {
             let why = format!("by hand: {by}");
-            for row in
-                record.refunds.iter().filter(|row| row.payment == payment.payment && is_open(row))
-            {
+            for row in open_refunds(record, payment) {
                 draft.refund(&row.refund, |row| row.status = RefundStatus::Failed);
             }
             let left_minor = left_minor(record, payment, sold);
@@ -234,7 +237,7 @@ impl Sagas {
                 self.add_refund(draft, payment, left_minor, RefundCause::ByHand, by, &why);
             }
         };
-        for stray in record.strays() {
+        for stray in record.strays().filter(|stray| !goes_on(stray)) {
             by_hand(draft, stray, Sold::Not);
             draft.stray(&stray.payment, Stage::Refunded, "a stray payment was seen to by hand");
         }
@@ -242,6 +245,7 @@ impl Sagas {
         // be written down.
         let is_final = record.saga.step == Step::Confirmed || sold == Sold::Final;
         match record.present().filter(|_| !is_final) {
+            Some(payment) if goes_on(payment) => {}
             Some(payment) if payment.captured_minor > 0 => {
                 if sold == (Sold::Cancelled { refund_minor: 0 }) {
                     draft.settle(Step::Failed, Stage::Captured);
@@ -274,6 +278,14 @@ fn may_be_open(payment: &Payment) -> bool {
 /// Whether a bank has set the money aside.
 fn is_promise(payment: &Payment) -> bool {
     matches!(payment.stage, Stage::Authorised | Stage::Capturing)
+}
+
+/// A payment's refunds of which nobody knows yet what comes of them.
+fn open_refunds<'a>(
+    record: &'a SagaRecord,
+    payment: &'a Payment,
+) -> impl Iterator<Item = &'a Refund> {
+    record.refunds.iter().filter(|row| row.payment == payment.payment && is_open(row))
 }
 
 /// Payments whose money is to go back, and whose refund has failed.

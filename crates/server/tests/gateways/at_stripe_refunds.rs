@@ -3,7 +3,7 @@
 use crate::at_stripe::{StripeShop, pay, paying};
 use crate::fake_stripe::Trouble;
 use onrush_core::saga::{Stage, Step};
-use onrush_ledger::money::RefundStatus;
+use onrush_ledger::money::{Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::SagaRecord;
 use onrush_saga::Action;
 use serde_json::json;
@@ -245,5 +245,40 @@ async fn a_part_is_not_given_back_twice_when_a_refund_that_failed_is_made_after_
         let record = at.until(&booking, |record| record.saga.stuck.is_some()).await;
         assert_eq!(at.fake.refunds().len(), 1, "{record:?}");
         retry().await;
+    }
+}
+
+/// Another payment's refund failed, and has an operator end the saga: what Stripe works on goes on.
+#[tokio::test]
+async fn a_release_leaves_a_refund_alone_that_the_gateway_works_on() {
+    for failed in [0, 1] {
+        let at = StripeShop::start().await;
+        let (booking, payments) = two_under_way(&at).await;
+        let sent = &payments[1 - failed];
+        let record = at.saga_record(&booking).await;
+        let told = at.fake.events().len();
+        at.fake.settle_refund(refund_of(&record, &payments[failed]), "failed", "refund.failed");
+        at.bring_from(told).await;
+        at.until(&booking, |record| record.saga.stuck.is_some()).await;
+        let sagas = at.shop.server.sagas();
+        sagas.act(&booking.parse().unwrap(), Action::Release, "crew").await.unwrap();
+        let record = at.saga_record(&booking).await;
+        assert_eq!(status_of(&record, sent), Some(RefundStatus::Sent), "{record:?}");
+        assert_eq!(record.saga.stuck, None, "{record:?}");
+        let by_hand = |row: &&Refund| row.cause == RefundCause::ByHand;
+        let by_hand: Vec<_> = record.refunds.iter().filter(by_hand).collect();
+        assert_eq!(by_hand.len(), 1, "{record:?}");
+        assert_eq!(by_hand[0].payment.as_str(), payments[failed]);
+
+        let told = at.fake.events().len();
+        at.fake.settle_refund(refund_of(&record, sent), "succeeded", "refund.updated");
+        at.bring_from(told).await;
+        let record = at
+            .until(&booking, |record| {
+                record.saga.step == Step::Failed && record.strays().next().is_none()
+            })
+            .await;
+        assert_eq!(status_of(&record, sent), Some(RefundStatus::Done));
+        assert_eq!(record.saga.stuck, None);
     }
 }
