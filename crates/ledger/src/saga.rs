@@ -27,7 +27,7 @@ pub struct Saga {
     pub step: Step,
     /// When the units were held.
     pub reserve_completed_at: Option<Time>,
-    /// When the money was taken.
+    /// When the present payment's money was taken.
     pub payment_completed_at: Option<Time>,
     /// When this row was last written.
     pub updated_at: Time,

@@ -133,8 +133,9 @@ impl Draft {
         self.record.saga.tries = tries;
     }
 
+    /// When the present payment's money was taken.
     pub(super) fn captured_at(&mut self, at: Time) {
-        self.record.saga.payment_completed_at.get_or_insert(at);
+        self.record.saga.payment_completed_at = Some(at);
     }
 
     pub(super) fn buyer(&mut self, buyer: Option<Buyer>) {

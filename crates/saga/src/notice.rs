@@ -111,7 +111,9 @@ impl Sagas {
                     // News is what a saga that had given up was waiting for.
                     draft.stuck(None);
                     draft.tries(0);
-                    if matches!(standing, Standing::Captured { .. }) {
+                    let record = draft.record();
+                    let is_present = record.saga.payment.as_ref() == Some(payment);
+                    if is_present && record.position().stage == Some(Stage::Captured) {
                         draft.captured_at(self.now());
                     }
                     draft

@@ -3,9 +3,11 @@
 
 use crate::books::audited;
 use crate::money_admin::unchunked;
-use crate::paying::{GOOD_CARD, POOR_CARD, paid_shop, use_card};
+use crate::paying::{GOOD_CARD, POOR_CARD, paid_event, paid_shop, use_card};
 use crate::shop::{Guest, Shop};
+use crate::till::{Till, message, send};
 use onrush_base::config::{Config, GatewayName, SellerSettings};
+use onrush_core::saga::Step;
 use onrush_ledger::money::RefundStatus;
 use onrush_ledger::saga::SagaRecord;
 use onrush_saga::Action;
@@ -14,16 +16,20 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+fn seller() -> SellerSettings {
+    SellerSettings {
+        name: "Hall of Ours".into(),
+        address: vec!["1 Long Lane".into(), "Town".into()],
+        tax_id: Some("XX1".into()),
+        series: "R".into(),
+    }
+}
+
 /// A shop that issues receipts, with an event `e` of pool units at 25.00 and fees, tax included.
 async fn shop() -> Shop {
     let shop = Shop::start_with(|config| {
         config.gateway = GatewayName::Sandbox;
-        config.seller = Some(SellerSettings {
-            name: "Hall of Ours".into(),
-            address: vec!["1 Long Lane".into(), "Town".into()],
-            tax_id: Some("XX1".into()),
-            series: "R".into(),
-        });
+        config.seller = Some(seller());
     });
     let shop = shop.await;
     let body = json!({"event": "e", "title": "=Gala", "currency": "EUR", "room": null,
@@ -177,6 +183,33 @@ async fn a_refund_that_bounces_and_is_made_again_has_one_credit_note() {
     buy(&ann, "again", 1).await;
     let all = issued(&shop, 3).await;
     assert_eq!((&all[0]["kind"], &all[0]["number"]), (&json!("receipt"), &json!("R-3")));
+}
+
+#[tokio::test]
+async fn a_receipt_tells_when_its_own_payment_was_taken() {
+    let till = Till::start();
+    let shop = Shop::start_with(|config| {
+        till.configure(config);
+        config.seller = Some(seller());
+    });
+    let shop = shop.await;
+    paid_event(&shop, "e").await;
+    let ann = shop.guest().await;
+    let booking = ann.hold_ga("h", 1).await;
+    let first = ann.pay(&booking, "p").await.expect(201).json();
+    send(&shop, &message("payment.declined", &first)).await.expect(200);
+    shop.until_step(&booking, Step::ReserveOk).await;
+    // Its money comes all the same, and goes back.
+    till.capture(first["payment"].as_str().unwrap());
+    send(&shop, &message("payment.captured", &first)).await.expect(200);
+    shop.clock.advance_ms(60_000);
+    let second = ann.pay(&booking, "p2").await.expect(201).json();
+    till.capture(second["payment"].as_str().unwrap());
+    send(&shop, &message("payment.captured", &second)).await.expect(200);
+    shop.until_step(&booking, Step::Confirmed).await;
+    issued(&shop, 1).await;
+    let receipts = mine(&ann, &booking).await;
+    assert_eq!(receipts[0]["moved_at"], shop.clock.now().0);
 }
 
 #[tokio::test]
