@@ -159,8 +159,9 @@ pub fn refund_done(
         "booking_status": booking.map(|booking| booking.status),
     });
     let facts = joined(booking.map(facts_of).unwrap_or_else(|| json!({})), more);
-    // Colons have no place in the ids of messages, which become parts of addresses.
-    let id = refund.refund.replace(':', "-");
+    // Colons have no place in the ids of messages, which become parts of addresses. With the time of
+    // its row: in an older ledger that was accepted, refunds are numbered again.
+    let id = format!("{}-{}", refund.refund.replace(':', "-"), refund.created_at.0);
     message(id, kind, event, &refund.booking, at, facts, channels)
 }
 
@@ -366,8 +367,12 @@ mod tests {
         for (cause, kind) in kinds {
             let message = refund_done(&refund(cause), &event, Time(3), None, &channels(None));
             let message = message.unwrap();
-            assert_eq!((message.id.as_str(), message.kind.as_str()), ("refund-e.1-1", kind));
+            assert_eq!((message.id.as_str(), message.kind.as_str()), ("refund-e.1-1-1", kind));
             assert_eq!(value(&message.body)["refund_minor"], 30);
         }
+        // Another refund of the same number, after an older ledger was accepted.
+        let again = Refund { created_at: Time(9), ..refund(RefundCause::Cancelled) };
+        let again = refund_done(&again, &event, Time(9), None, &channels(None)).unwrap();
+        assert_eq!(again.id, "refund-e.1-1-9");
     }
 }
