@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use onrush_serve::bodies::{MAX_BODY_BYTES, MAX_WEBHOOK_BYTES};
 use serde::de::DeserializeOwned;
@@ -195,6 +195,15 @@ fn wrong_member<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<String> {
         (Some(path), Some(member)) if !path.ends_with(member) => Some(format!("{path}.{member}")),
         (None, Some(member)) => Some(member.to_owned()),
         (path, _) => path,
+    }
+}
+
+/// What is answered with 200, as JSON.
+pub struct Json<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        json(StatusCode::OK, &self.0)
     }
 }
 

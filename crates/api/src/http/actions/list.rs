@@ -1,50 +1,36 @@
 //! The organiser looks up who did what.
 
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::page::page_size;
+use crate::http::shapes::page::{page, page_size, search};
 use crate::json::ids::{EventIdText, TimeMs};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_ledger::Ledger;
 use onrush_ledger::action::{Action, ActionFilter};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-/// Which actions, and which page of them.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ActionSearch {
-    /// Only with the key of this name.
-    #[param(nullable = false)]
-    name: Option<String>,
-    /// Only about this event.
-    #[param(value_type = Option<EventIdText>, nullable = false)]
-    event: Option<EventId>,
-    /// The `next` of the page before.
-    #[param(nullable = false)]
-    after: Option<String>,
-    /// How many at most; 100 if left out.
-    #[param(minimum = 1, maximum = 1000, nullable = false)]
-    limit: Option<usize>,
+search! {
+    ActionSearch, ActionTable {
+        /// Only with the key of this name.
+        #[param(nullable = false)]
+        name: Option<String>,
+        /// Only about this event.
+        #[param(value_type = Option<EventIdText>, nullable = false)]
+        event: Option<EventId>,
+    }
 }
 
-/// A page of what was done with keys.
-#[derive(Serialize, ToSchema)]
-pub struct Actions {
+page! {
+    /// A page of what was done with keys.
+    Actions,
     /// The latest first.
-    actions: Vec<ActionBody>,
-    /// What to ask for next as `after`; missing on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    next: Option<String>,
+    actions: ActionBody
 }
 
 /// Something that was done with a key, or tried.
@@ -89,10 +75,9 @@ pub async fn actions(
     State(ledger): State<Arc<dyn Ledger>>,
     _: Operator,
     Strict(ActionSearch { name, event, after, limit }): Strict<ActionSearch>,
-) -> Result<Response, Problem> {
-    let page = ledger.actions(ActionFilter { name, event, after }, page_size(limit)?).await?;
-    let actions = page.rows.into_iter().map(ActionBody::from).collect();
-    Ok(json(StatusCode::OK, &Actions { actions, next: page.next }))
+) -> Result<Json<Actions>, Problem> {
+    let filter = ActionFilter { name, event, after };
+    Ok(Json(ledger.actions(filter, page_size(limit)?).await?.into()))
 }
 
 impl From<Action> for ActionBody {

@@ -1,51 +1,39 @@
 //! The organiser searches bookings and their buyers.
 
 use super::shapes::{BookingStatus, LedgerBooking, LedgerBookings};
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::{Operator, Strict};
 use crate::http::events::shapes::money::TaxOf;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::page::page_size;
+use crate::http::shapes::page::{page_size, search};
 use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{EventId, UserId};
 use onrush_core::limits::fits_text;
 use onrush_core::settings::Settings;
-use onrush_ledger::Ledger;
 use onrush_ledger::booking::{Booking, BookingFilter, Buyer};
-use serde::Deserialize;
+use onrush_ledger::{Ledger, Page};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use utoipa::IntoParams;
 
-/// Which bookings, and which page of them.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct BookingSearch {
-    /// Only of this event.
-    #[param(value_type = Option<EventIdText>, nullable = false)]
-    event: Option<EventId>,
-    /// Only with this status.
-    #[param(value_type = Option<BookingStatus>, nullable = false, inline)]
-    status: Option<HoldStatus>,
-    /// Only of this visitor.
-    #[param(value_type = Option<IdText>, nullable = false)]
-    user: Option<UserId>,
-    /// Part of a booking's id, or of its buyer's name or mail address, in whatever capitals.
-    #[param(min_length = 1, max_length = 500, nullable = false)]
-    text: Option<String>,
-    /// The `next` of the page before.
-    #[param(nullable = false)]
-    after: Option<String>,
-    /// How many at most; 100 if left out.
-    #[param(minimum = 1, maximum = 1000, nullable = false)]
-    limit: Option<usize>,
+search! {
+    BookingSearch, TableSearch {
+        /// Only of this event.
+        #[param(value_type = Option<EventIdText>, nullable = false)]
+        event: Option<EventId>,
+        /// Only with this status.
+        #[param(value_type = Option<BookingStatus>, nullable = false, inline)]
+        status: Option<HoldStatus>,
+        /// Only of this visitor.
+        #[param(value_type = Option<IdText>, nullable = false)]
+        user: Option<UserId>,
+        /// Part of a booking's id, or of its buyer's name or mail address, in whatever capitals.
+        #[param(min_length = 1, max_length = 500, nullable = false)]
+        text: Option<String>,
+    }
 }
 
 /// Bookings with their buyers, the latest first. They follow the engine by the feed, so the very
@@ -60,7 +48,7 @@ pub async fn search_bookings(
     State(sale): State<Arc<Sale>>,
     _: Operator,
     Strict(query): Strict<BookingSearch>,
-) -> Result<Response, Problem> {
+) -> Result<Json<LedgerBookings>, Problem> {
     let BookingSearch { event, status, user, text, after, limit } = query;
     let limit = page_size(limit)?;
     let filter = BookingFilter { event, status, user, text: search_text(text)?, after };
@@ -78,9 +66,8 @@ pub async fn search_bookings(
         let tax = settings.and_then(|settings| TaxOf::amount(settings, row.amount_minor));
         LedgerBooking::new(row, buyer, tax)
     };
-    let bookings = page.rows.into_iter().map(shown).collect();
-    let body = LedgerBookings { bookings, next: page.next };
-    Ok(json(StatusCode::OK, &body))
+    let rows = page.rows.into_iter().map(shown).collect();
+    Ok(Json(Page { rows, next: page.next }.into()))
 }
 
 /// What to look for in bookings and buyers, if it is a text of ordinary length.

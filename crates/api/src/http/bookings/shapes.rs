@@ -2,6 +2,7 @@
 
 use super::buyer::BuyerBody;
 use crate::http::events::shapes::money::TaxOf;
+use crate::http::shapes::page::page;
 use crate::http::shapes::types::TypeUnits;
 use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
 use crate::json::words::words;
@@ -218,15 +219,11 @@ pub struct Bookings<'a> {
     pub next: Option<&'a BookingId>,
 }
 
-/// A page of bookings, the latest first.
-#[derive(Serialize, ToSchema)]
-pub struct LedgerBookings {
+page! {
+    /// A page of bookings, the latest first.
+    LedgerBookings,
     /// The bookings.
-    pub bookings: Vec<LedgerBooking>,
-    /// What to ask for next as `after`; missing on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub next: Option<String>,
+    bookings: LedgerBooking
 }
 
 /// A booking, as the feed told of it, and who pays for it.

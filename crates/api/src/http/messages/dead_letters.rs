@@ -1,15 +1,13 @@
 //! Messages that could not be delivered: listed, and tried again.
 
-use crate::http::body::{JsonBody, json};
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::page::page_size;
+use crate::http::shapes::page::{page, page_size};
 use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText, TimeMs};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_ledger::Ledger;
@@ -35,15 +33,11 @@ pub struct DeadQuery {
     limit: Option<usize>,
 }
 
-/// A page of messages that were given up.
-#[derive(Serialize, ToSchema)]
-pub struct DeadBody {
+page! {
+    /// A page of messages that were given up.
+    DeadBody,
     /// The latest first.
-    messages: Vec<DeadMessage>,
-    /// What to ask for next as `after`; missing on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    next: Option<String>,
+    messages: DeadMessage
 }
 
 /// A message that was given up.
@@ -84,11 +78,10 @@ pub async fn dead_messages(
     State(ledger): State<Arc<dyn Ledger>>,
     _: Operator,
     Strict(query): Strict<DeadQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Json<DeadBody>, Problem> {
     let limit = page_size(query.limit)?;
     let page = ledger.dead_letters(query.channel, query.after, limit).await?;
-    let messages = page.rows.into_iter().map(DeadMessage::from).collect();
-    Ok(json(StatusCode::OK, &DeadBody { messages, next: page.next }))
+    Ok(Json(page.into()))
 }
 
 impl From<DeadLetter> for DeadMessage {
@@ -138,7 +131,7 @@ pub async fn replay_messages(
     State(relay): State<Arc<Relay>>,
     _: Operator,
     JsonBody(replay): JsonBody<Replay>,
-) -> Result<Response, Problem> {
+) -> Result<Json<Replayed>, Problem> {
     let one = replay.message.is_some();
     if !relay.channels().contains(&replay.channel) {
         return Err(Problem::new(Code::MessageNotFound, "no channel of this name is configured"));
@@ -150,5 +143,5 @@ pub async fn replay_messages(
         return Err(Problem::new(Code::MessageNotFound, why));
     }
     relay.ring();
-    Ok(json(StatusCode::OK, &Replayed { replayed }))
+    Ok(Json(Replayed { replayed }))
 }

@@ -1,15 +1,13 @@
 //! What the gateway's own desk did, and what was done about it.
 
-use crate::http::body::{JsonBody, json};
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::page::page_size;
+use crate::http::shapes::page::{page, page_size, search};
 use crate::json::ids::{CurrencyText, EventIdText, FreeText, IdText, TimeMs};
 use crate::json::words::words;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::limits::fits_text;
@@ -20,25 +18,17 @@ use onrush_saga::Sagas;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-/// Which entries, and which page of them.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct DeskSearch {
-    /// `true`: only those that nobody settled.
-    #[param(nullable = false)]
-    open: Option<bool>,
-    /// Only for this booking.
-    #[param(value_type = Option<IdText>, nullable = false)]
-    booking: Option<BookingId>,
-    /// The `next` of the page before.
-    #[param(nullable = false)]
-    after: Option<String>,
-    /// How many at most; 100 if left out.
-    #[param(minimum = 1, maximum = 1000, nullable = false)]
-    limit: Option<usize>,
+search! {
+    DeskSearch {
+        /// `true`: only those that nobody settled.
+        #[param(nullable = false)]
+        open: Option<bool>,
+        /// Only for this booking.
+        #[param(value_type = Option<IdText>, nullable = false)]
+        booking: Option<BookingId>,
+    }
 }
 
 /// What was done about an entry.
@@ -66,11 +56,9 @@ pub async fn desk_entries(
     State(ledger): State<Arc<dyn Ledger>>,
     _: Operator,
     Strict(DeskSearch { open, booking, after, limit }): Strict<DeskSearch>,
-) -> Result<Response, Problem> {
+) -> Result<Json<DeskPage>, Problem> {
     let filter = DeskFilter { open: open.unwrap_or(false), booking, after };
-    let page = ledger.desk(filter, page_size(limit)?).await?;
-    let entries = page.rows.into_iter().map(Into::into).collect();
-    Ok(json(StatusCode::OK, &DeskPage { entries, next: page.next }))
+    Ok(Json(ledger.desk(filter, page_size(limit)?).await?.into()))
 }
 
 /// Says what was done about an entry; it leaves the list of open ones until there is news of it.
@@ -85,12 +73,12 @@ pub async fn settle_desk_entry(
     Path(entry): Path<String>,
     operator: Operator,
     JsonBody(Settling { by: IgnoredAny, why }): JsonBody<Settling>,
-) -> Result<Response, Problem> {
+) -> Result<Json<DeskEntryBody>, Problem> {
     if why.is_empty() || !fits_text(&why) {
         return Err(Problem::new(Code::InvalidBody, "why: use 1 to 500 characters").about("why"));
     }
     match sagas.settle_desk(&entry, operator.key.name.clone().into(), why.into()).await? {
-        Some(entry) => Ok(json(StatusCode::OK, &DeskEntryBody::from(entry))),
+        Some(entry) => Ok(Json(entry.into())),
         None => {
             let why = "the desk did nothing of this id; see /api/v1/admin/desk";
             Err(Problem::new(Code::DeskEntryNotFound, why))
@@ -98,15 +86,11 @@ pub async fn settle_desk_entry(
     }
 }
 
-/// A page of entries, the latest first.
-#[derive(Serialize, ToSchema)]
-pub struct DeskPage {
+page! {
+    /// A page of entries, the latest first.
+    DeskPage,
     /// The entries.
-    pub entries: Vec<DeskEntryBody>,
-    /// What to ask for next as `after`; missing on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub next: Option<String>,
+    entries: DeskEntryBody
 }
 
 /// One thing that the desk did.

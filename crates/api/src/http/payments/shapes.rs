@@ -1,6 +1,7 @@
 //! Payments and refunds, as buyers and the organiser see them.
 
 use crate::http::bookings::buyer::BuyerBody;
+use crate::http::shapes::page::page;
 use crate::json::ids::{CurrencyText, IdText, TimeMs};
 use crate::json::words::words;
 use onrush_base::config::StripeSettings;
@@ -111,15 +112,11 @@ pub struct PaymentWish {
     pub buyer: Option<BuyerBody>,
 }
 
-/// A page of payments, the latest first.
-#[derive(Serialize, ToSchema)]
-pub struct LedgerPayments {
+page! {
+    /// A page of payments, the latest first.
+    LedgerPayments,
     /// The payments.
-    pub payments: Vec<LedgerPayment>,
-    /// What to ask for next as `after`; missing on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub next: Option<String>,
+    payments: LedgerPayment
 }
 
 /// A payment, without what only its buyer may see.
@@ -182,15 +179,11 @@ impl From<Payment> for LedgerPayment {
     }
 }
 
-/// A page of refunds, the latest first.
-#[derive(Serialize, ToSchema)]
-pub struct LedgerRefunds {
+page! {
+    /// A page of refunds, the latest first.
+    LedgerRefunds,
     /// The refunds.
-    pub refunds: Vec<LedgerRefund>,
-    /// What to ask for next as `after`; missing on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub next: Option<String>,
+    refunds: LedgerRefund
 }
 
 /// Money that goes back.

@@ -5,14 +5,12 @@ use super::list::FileSearch;
 use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::table::{Attachment, ROWS_AT_ONCE, Written, attach, readable};
+use crate::http::shapes::table::{Attachment, ROWS_AT_ONCE, attach, readable};
 use axum::response::Response;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_ledger::receipt::{Purpose, Receipt, ReceiptFilter, ReceiptKind};
-use onrush_ledger::{Ledger, Page};
 use serde::Serialize;
-use std::sync::Arc;
 use utoipa::ToSchema;
 
 const FILE: Attachment = Attachment {
@@ -72,18 +70,20 @@ pub async fn bookkeeping(
     Receipts(ledger): Receipts,
     Strict(query): Strict<FileSearch>,
 ) -> Result<Response, Problem> {
-    attach(FILE, Vec::new(), query.filter(), move |filter| read(ledger.clone(), filter)).await
+    let filter = query.filter();
+    let page =
+        move |after| ledger.receipts(ReceiptFilter { after, ..filter.clone() }, ROWS_AT_ONCE);
+    attach(FILE, Vec::new(), page, |documents| Ok(lines(documents))).await
 }
 
-/// One page of documents as lines, and what to ask for after it.
-async fn read(ledger: Arc<dyn Ledger>, filter: ReceiptFilter) -> Written<ReceiptFilter> {
-    let Page { rows, next } = ledger.receipts(filter.clone(), ROWS_AT_ONCE).await?;
+/// The postings of documents as lines.
+fn lines(documents: &[Receipt]) -> Vec<u8> {
     let mut lines = Vec::new();
-    for posting in rows.iter().flat_map(postings) {
+    for posting in documents.iter().flat_map(postings) {
         serde_json::to_writer(&mut lines, &posting).expect("texts and numbers can be written");
         lines.push(b'\n');
     }
-    Ok((lines, next.map(|next| ReceiptFilter { after: Some(next), ..filter })))
+    lines
 }
 
 /// The postings of a document; accounts on which nothing moves have none.

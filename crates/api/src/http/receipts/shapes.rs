@@ -1,6 +1,7 @@
 //! Receipts and credit notes, as buyers and the organiser see them.
 
 use crate::http::events::shapes::money::TaxOf;
+use crate::http::shapes::page::page;
 use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
 use crate::json::words::words;
 use onrush_core::Time;
@@ -124,15 +125,11 @@ pub struct BookingReceipts {
     pub receipts: Vec<ReceiptBody>,
 }
 
-/// A page of receipts and credit notes, the last number first.
-#[derive(Serialize, ToSchema)]
-pub struct ReceiptPage {
+page! {
+    /// A page of receipts and credit notes, the last number first.
+    ReceiptPage,
     /// The documents.
-    pub receipts: Vec<ReceiptBody>,
-    /// What to ask for next as `after`; missing on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub next: Option<String>,
+    receipts: ReceiptBody
 }
 
 impl From<Receipt> for ReceiptBody {

@@ -2,13 +2,12 @@
 
 use super::read::saga_answer;
 use super::shapes::SagaFile;
-use crate::http::body::JsonBody;
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::IdText;
 use axum::extract::State;
-use axum::response::Response;
 use onrush_base::spans;
 use onrush_core::ids::BookingId;
 use onrush_ledger::Ledger;
@@ -41,7 +40,7 @@ pub async fn saga_retry(
     Ids(booking): Ids<BookingId>,
     operator: Operator,
     JsonBody(By { by: IgnoredAny }): JsonBody<By>,
-) -> Result<Response, Problem> {
+) -> Result<Json<SagaFile>, Problem> {
     act(sagas, ledger, booking, Action::Retry, operator).await
 }
 
@@ -58,7 +57,7 @@ pub async fn saga_refund(
     Ids(booking): Ids<BookingId>,
     operator: Operator,
     JsonBody(By { by: IgnoredAny }): JsonBody<By>,
-) -> Result<Response, Problem> {
+) -> Result<Json<SagaFile>, Problem> {
     act(sagas, ledger, booking, Action::Refund, operator).await
 }
 
@@ -76,7 +75,7 @@ pub async fn saga_release(
     Ids(booking): Ids<BookingId>,
     operator: Operator,
     JsonBody(By { by: IgnoredAny }): JsonBody<By>,
-) -> Result<Response, Problem> {
+) -> Result<Json<SagaFile>, Problem> {
     act(sagas, ledger, booking, Action::Release, operator).await
 }
 
@@ -87,7 +86,7 @@ async fn act(
     booking: BookingId,
     action: Action,
     operator: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<SagaFile>, Problem> {
     let of = booking.clone();
     // An operator who hangs up must not stop half-way what they began.
     let act = async move { sagas.act(&of, action, &operator.key.name).await };

@@ -1,43 +1,31 @@
 //! Sagas: a page of them, or one with its history.
 
 use super::shapes::{SagaFile, Sagas, StepName};
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::{Ids, Operator, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::page::page_size;
+use crate::http::shapes::page::{page_size, search};
 use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::saga::Step;
 use onrush_ledger::Ledger;
 use onrush_ledger::saga::{SagaFilter, SagaRecord};
-use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::IntoParams;
 
-/// Which sagas, and which page of them.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct SagaSearch {
-    /// `true`: only those that wait for an operator.
-    #[param(nullable = false)]
-    stuck: Option<bool>,
-    /// Only those at this step.
-    #[param(value_type = Option<StepName>, nullable = false, inline)]
-    step: Option<Step>,
-    /// Only of this event.
-    #[param(value_type = Option<EventIdText>, nullable = false)]
-    event: Option<EventId>,
-    /// The `next` of the page before.
-    #[param(nullable = false)]
-    after: Option<String>,
-    /// How many at most; 100 if left out.
-    #[param(minimum = 1, maximum = 1000, nullable = false)]
-    limit: Option<usize>,
+search! {
+    SagaSearch {
+        /// `true`: only those that wait for an operator.
+        #[param(nullable = false)]
+        stuck: Option<bool>,
+        /// Only those at this step.
+        #[param(value_type = Option<StepName>, nullable = false, inline)]
+        step: Option<Step>,
+        /// Only of this event.
+        #[param(value_type = Option<EventIdText>, nullable = false)]
+        event: Option<EventId>,
+    }
 }
 
 /// Sagas, the longest unchanged first.
@@ -50,13 +38,10 @@ pub async fn sagas(
     State(ledger): State<Arc<dyn Ledger>>,
     _: Operator,
     Strict(query): Strict<SagaSearch>,
-) -> Result<Response, Problem> {
+) -> Result<Json<Sagas>, Problem> {
     let SagaSearch { stuck, step, event, after, limit } = query;
-    let limit = page_size(limit)?;
     let filter = SagaFilter { event, step, stuck: stuck.unwrap_or(false), after };
-    let page = ledger.sagas(filter, limit).await?;
-    let sagas = page.rows.into_iter().map(Into::into).collect();
-    Ok(json(StatusCode::OK, &Sagas { sagas, next: page.next }))
+    Ok(Json(ledger.sagas(filter, page_size(limit)?).await?.into()))
 }
 
 /// Everything about one booking's money: its saga, payments, refunds, and what happened to it.
@@ -69,7 +54,7 @@ pub async fn saga(
     State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
     _: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<SagaFile>, Problem> {
     let record = ledger.saga_record(&booking).await?;
     saga_answer(&*ledger, &booking, record).await
 }
@@ -79,9 +64,9 @@ pub(in crate::http) async fn saga_answer(
     ledger: &dyn Ledger,
     booking: &BookingId,
     record: Option<SagaRecord>,
-) -> Result<Response, Problem> {
+) -> Result<Json<SagaFile>, Problem> {
     let none = || Problem::new(Code::SagaNotFound, "there is no saga of this booking");
     let record = record.ok_or_else(none)?;
     let history = ledger.history(booking).await?;
-    Ok(json(StatusCode::OK, &SagaFile::new(record, history)))
+    Ok(Json(SagaFile::new(record, history)))
 }

@@ -1,6 +1,7 @@
 //! Sagas, as the organiser sees them.
 
 use crate::http::payments::shapes::{LedgerPayment, LedgerRefund, StageName};
+use crate::http::shapes::page::page;
 use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
 use crate::json::words::words;
 use onrush_core::Time;
@@ -11,15 +12,11 @@ use onrush_ledger::saga::{Saga, SagaNote, SagaRecord};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A page of sagas, the longest unchanged first.
-#[derive(Serialize, ToSchema)]
-pub struct Sagas {
+page! {
+    /// A page of sagas, the longest unchanged first.
+    Sagas,
     /// The sagas.
-    pub sagas: Vec<SagaBody>,
-    /// What to ask for next as `after`; missing on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub next: Option<String>,
+    sagas: SagaBody
 }
 
 /// The saga of one booking.

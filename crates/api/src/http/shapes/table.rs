@@ -1,5 +1,6 @@
 //! Lists as files: tables for spreadsheets, and anything else that is written a page at a time.
 
+use crate::http::faults::broken;
 use crate::http::problem::Problem;
 use axum::body::Body;
 use axum::http::HeaderValue;
@@ -8,15 +9,12 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use onrush_core::Time;
+use onrush_ledger::{Page, Pending};
 use std::borrow::Cow;
-use std::future::Future;
 use std::io;
 
 /// Rows read at a time.
 pub const ROWS_AT_ONCE: usize = 1_000;
-
-/// The media type of a table.
-pub const CSV: &str = "text/csv; charset=utf-8; header=present";
 
 /// A file that is sent: its media type, and what to save it as.
 #[derive(Clone, Copy)]
@@ -27,34 +25,28 @@ pub struct Attachment {
     pub disposition: &'static str,
 }
 
-/// A page of a file, and what to ask for after it.
-pub type Written<S> = Result<(Vec<u8>, Option<S>), Problem>;
-
-/// Sends a file: its head, and then all pages from `start` on.
+/// Sends a whole list as a file: its head, and then what is written of each page.
 ///
-/// The first page is read before anything is answered: a ledger that is broken now is a proper 503.
-/// If it fails half-way the answer breaks off without its end, so that nobody takes the half for the
-/// whole.
+/// `page` reads [`ROWS_AT_ONCE`] rows after what it is given. The first page is read before anything
+/// is answered: a ledger that is broken now is a proper 503. If it fails half-way the answer breaks
+/// off without its end, so that nobody takes the half for the whole.
 ///
 /// # Errors
 /// Those of the first page.
-pub async fn attach<S, F, R>(
+pub async fn attach<R: Send + 'static>(
     file: Attachment,
     mut head: Vec<u8>,
-    start: S,
-    read: F,
-) -> Result<Response, Problem>
-where
-    S: Send + 'static,
-    F: Fn(S) -> R + Send + 'static,
-    R: Future<Output = Written<S>> + Send + 'static,
-{
-    let (first, rest) = read(start).await?;
+    page: impl Fn(Option<String>) -> Pending<Page<R>> + Send + 'static,
+    write: impl Fn(&[R]) -> Result<Vec<u8>, Problem> + Send + Sync + 'static,
+) -> Result<Response, Problem> {
+    let (first, next) = written(page(None), &write).await?;
     head.extend(first);
-    let rest = stream::try_unfold((rest, read), |(rest, read)| async move {
-        let Some(next) = rest else { return Ok(None) };
-        let (page, rest) = read(next).await.map_err(|problem| io::Error::other(problem.code()))?;
-        Ok::<_, io::Error>(Some((Bytes::from(page), (rest, read))))
+    let rest = stream::try_unfold((next, page, write), |(next, page, write)| async move {
+        let Some(after) = next else { return Ok(None) };
+        let (bytes, next) = written(page(Some(after)), &write)
+            .await
+            .map_err(|problem| io::Error::other(problem.code()))?;
+        Ok::<_, io::Error>(Some((Bytes::from(bytes), (next, page, write))))
     });
     let first = stream::once(async { Ok(Bytes::from(head)) });
     let mut response = Response::new(Body::from_stream(first.chain(rest)));
@@ -64,32 +56,51 @@ where
     Ok(response)
 }
 
-/// Writes rows of a table.
-pub type Rows = csv::Writer<Vec<u8>>;
+/// A page as its part of the file, and what to ask for after it.
+async fn written<R>(
+    page: Pending<Page<R>>,
+    write: &(impl Fn(&[R]) -> Result<Vec<u8>, Problem> + Sync),
+) -> Result<(Vec<u8>, Option<String>), Problem> {
+    let Page { rows, next } = page.await?;
+    Ok((write(&rows)?, next))
+}
 
-/// Rows of a table as its bytes.
+/// A column of a table: its name, and what stands in it.
+pub type Column<R> = (&'static str, fn(&R) -> Cow<'_, str>);
+
+/// Sends a whole list as a table for spreadsheets, as [`attach`] does.
 ///
 /// # Errors
-/// Whatever the writer says.
-pub fn table(write: impl FnOnce(&mut Rows) -> csv::Result<()>) -> io::Result<Vec<u8>> {
+/// Those of the first page.
+pub async fn attach_table<R: Send + 'static>(
+    disposition: &'static str,
+    columns: &'static [Column<R>],
+    page: impl Fn(Option<String>) -> Pending<Page<R>> + Send + 'static,
+) -> Result<Response, Problem> {
+    let content_type = "text/csv; charset=utf-8; header=present";
+    let head = table(|out| out.write_record(columns.iter().map(|(name, _)| name)))?;
+    let write =
+        move |rows: &[R]| table(|out| rows.iter().try_for_each(|row| write_row(out, columns, row)));
+    attach(Attachment { content_type, disposition }, head, page, write).await
+}
+
+/// Writes rows of a table.
+type Rows = csv::Writer<Vec<u8>>;
+
+/// Rows of a table as its bytes.
+fn table(write: impl FnOnce(&mut Rows) -> csv::Result<()>) -> Result<Vec<u8>, Problem> {
     let mut writer = csv::WriterBuilder::new();
     // Where a spreadsheet parts cells at semicolons, one that stands in quotes parts none.
     writer.terminator(csv::Terminator::CRLF).quote_style(csv::QuoteStyle::Always);
     let mut out = writer.from_writer(Vec::new());
-    write(&mut out).map_err(io::Error::other)?;
-    out.into_inner().map_err(|error| io::Error::other(error.to_string()))
+    write(&mut out).map_err(|error| broken("writing the table", &error))?;
+    out.into_inner().map_err(|error| broken("writing the table", &error))
 }
 
 /// Writes a row, of which no cell runs as a formula.
-///
-/// # Errors
-/// Whatever the writer says.
-pub fn write_cells<'a>(
-    out: &mut Rows,
-    cells: impl IntoIterator<Item = &'a str>,
-) -> csv::Result<()> {
-    for cell in cells {
-        out.write_field(harmless(cell).as_bytes())?;
+fn write_row<R>(out: &mut Rows, columns: &[Column<R>], row: &R) -> csv::Result<()> {
+    for (_, cell) in columns {
+        out.write_field(harmless(&cell(row)).as_bytes())?;
     }
     out.write_record(None::<&[u8]>)
 }
