@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
 use std::net::IpAddr;
 use std::sync::Arc;
+use utoipa::IntoParams;
 
 /// A visitor, by their token.
 pub struct Visitor(pub UserId);
@@ -252,7 +253,12 @@ impl From<ShopTokenError> for Problem {
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The key of a request that needs one.
-pub struct IdempotencyKey(axum::http::HeaderValue);
+#[derive(IntoParams)]
+#[into_params(names("Idempotency-Key"), parameter_in = Header)]
+pub struct IdempotencyKey(
+    #[param(value_type = String, min_length = 1, max_length = 255, pattern = "^[!-~]+$")]
+    HeaderValue,
+);
 
 impl IdempotencyKey {
     /// 1 to 255 visible ASCII characters.
@@ -277,7 +283,12 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
 }
 
 /// The key of a request that may have one.
-pub struct OptionalKey(pub Option<IdempotencyKey>);
+#[derive(IntoParams)]
+#[into_params(names("Idempotency-Key"), parameter_in = Header)]
+pub struct OptionalKey(
+    #[param(value_type = Option<String>, min_length = 1, max_length = 255, pattern = "^[!-~]+$")]
+    pub Option<IdempotencyKey>,
+);
 
 impl<S: Sync> FromRequestParts<S> for OptionalKey {
     type Rejection = Problem;

@@ -32,10 +32,7 @@ use utoipa::ToSchema;
 /// `refund_minor` says what goes back. The same key again gets the first answer.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/cancel", tag = "bookings",
-    params(
-        ("booking" = IdText, Path),
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
-    ),
+    params(("booking" = IdText, Path), OptionalKey),
     request_body = Option<Nothing>,
     responses(
         (status = 200, description = "The booking", body = BookingBody),
@@ -64,8 +61,7 @@ pub async fn cancel(
         Who::Visitor(_) | Who::Link(_) => keeper.find(&event, &booking).await?.terms.user.clone(),
     };
     let work = give_back(sale, sagas, event, booking.clone(), user.clone(), why);
-    let purpose = Purpose::PayOrGiveBack;
-    let scope = Scope::of_booking("cancel", &booking, &user, purpose);
+    let scope = Scope::of_booking("cancel", &booking, &user, Purpose::PayOrGiveBack);
     once.run_if_keyed(scope, &key, &body.canonical(), work).await
 }
 

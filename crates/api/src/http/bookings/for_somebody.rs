@@ -20,10 +20,7 @@ use std::sync::Arc;
 /// codes open. The same key and wish again get the same booking.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/visitors/{user}/bookings", tag = "admin",
-    params(
-        ("event" = EventIdText, Path), ("user" = IdText, Path),
-        ("Idempotency-Key" = String, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
-    ),
+    params(("event" = EventIdText, Path), ("user" = IdText, Path), IdempotencyKey),
     request_body = WishBody,
     responses((status = 201, description = "Held", body = BookingBody), WriteProblems),
 )]

@@ -31,10 +31,7 @@ use std::sync::Arc;
 /// and the refusal is that of the first wish.
 #[utoipa::path(
     post, path = "/api/v1/events/{event}/bookings", tag = "bookings",
-    params(
-        ("event" = EventIdText, Path),
-        ("Idempotency-Key" = String, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
-    ),
+    params(("event" = EventIdText, Path), IdempotencyKey),
     request_body = WishBody,
     responses((status = 201, description = "Held", body = BookingBody), WriteProblems),
     security(("visitor" = []))
@@ -121,10 +118,7 @@ async fn first_that_can_be(
 /// and no more time.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/extend", tag = "bookings",
-    params(
-        ("booking" = IdText, Path),
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
-    ),
+    params(("booking" = IdText, Path), OptionalKey),
     request_body = Option<Nothing>,
     responses(
         (status = 200, description = "The booking", body = BookingBody),
@@ -147,8 +141,7 @@ pub async fn extend(
         owner.find(&event, &booking).await?;
     }
     let work = give_time(sale, event, booking.clone(), owner.user.clone());
-    let purpose = Purpose::More;
-    let scope = Scope::of_booking("extend", &booking, &owner.user, purpose);
+    let scope = Scope::of_booking("extend", &booking, &owner.user, Purpose::More);
     once.run_if_keyed(scope, &key, &body.canonical(), work).await
 }
 

@@ -270,10 +270,7 @@ pub async fn release_channel(
 /// same key again gets the first answer.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/allot", tag = "admin",
-    params(
-        ("event" = EventIdText, Path),
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
-    ),
+    params(("event" = EventIdText, Path), OptionalKey),
     request_body = AllottedUnits,
     responses((status = 200, description = "The channels", body = Vec<ChannelBody>), WriteProblems),
 )]

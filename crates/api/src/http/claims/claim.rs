@@ -28,10 +28,7 @@ use utoipa::ToSchema;
 /// Refusals are given again, too, and so is a claim whose units are back: to try again, use a new key.
 #[utoipa::path(
     post, path = "/api/v1/events/{event}/pools/{pool}/claims", tag = "claims",
-    params(
-        ("event" = EventIdText, Path), ("pool" = IdText, Path),
-        ("Idempotency-Key" = String, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
-    ),
+    params(("event" = EventIdText, Path), ("pool" = IdText, Path), IdempotencyKey),
     request_body = NewClaim,
     responses((status = 201, description = "Claimed", body = ClaimBody), WriteProblems),
     security(("visitor" = []))
@@ -117,10 +114,7 @@ pub struct Adjustment {
 /// answer.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/pools/{pool}/claimed", tag = "admin",
-    params(
-        ("event" = EventIdText, Path), ("pool" = IdText, Path),
-        ("Idempotency-Key" = String, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
-    ),
+    params(("event" = EventIdText, Path), ("pool" = IdText, Path), IdempotencyKey),
     request_body = Adjustment,
     responses((status = 201, description = "Adjusted", body = ClaimBody), WriteProblems),
 )]

@@ -22,10 +22,7 @@ use std::sync::Arc;
 /// answer.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/block", tag = "admin",
-    params(
-        ("event" = EventIdText, Path),
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
-    ),
+    params(("event" = EventIdText, Path), OptionalKey),
     request_body = UnitsAndReason,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
 )]
@@ -48,10 +45,7 @@ pub async fn block(
 /// again gets the first answer.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/unblock", tag = "admin",
-    params(
-        ("event" = EventIdText, Path),
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
-    ),
+    params(("event" = EventIdText, Path), OptionalKey),
     request_body = UnitsAndReason,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),
 )]

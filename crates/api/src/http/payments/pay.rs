@@ -32,10 +32,7 @@ use std::sync::Arc;
 /// is the event's `payment_attempts`.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/payment", tag = "bookings",
-    params(
-        ("booking" = IdText, Path),
-        ("Idempotency-Key" = String, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
-    ),
+    params(("booking" = IdText, Path), IdempotencyKey),
     request_body = Option<PaymentWish>,
     responses(
         (status = 201, description = "The payment runs", body = PaymentBody),
@@ -66,8 +63,7 @@ pub async fn pay(
         on_decline: OnDecline::Keep,
     };
     let work = start(sagas, config, wish);
-    let purpose = Purpose::PayOrGiveBack;
-    let scope = Scope::of_booking("pay", &booking, &owner.user, purpose);
+    let scope = Scope::of_booking("pay", &booking, &owner.user, Purpose::PayOrGiveBack);
     once.run(scope, key.as_str(), &body.canonical(), work).await
 }
 

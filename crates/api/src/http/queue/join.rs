@@ -25,10 +25,7 @@ use std::sync::Arc;
 /// A key is known for a day after its place is gone: then another key takes another place.
 #[utoipa::path(
     post, path = "/api/v1/events/{event}/queue", tag = "queue",
-    params(
-        ("event" = EventIdText, Path),
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
-    ),
+    params(("event" = EventIdText, Path), OptionalKey),
     request_body = Option<Nothing>,
     responses(
         (status = 202, description = "A place was taken", body = PlaceBody),

@@ -40,7 +40,7 @@ pub struct Scanned {
 #[utoipa::path(
     post, path = "/api/v1/check-in", tag = "tickets",
     params(
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
+        OptionalKey,
     ),
     request_body = Scanned,
     responses((status = 200, description = "They may go in", body = CheckedInBody), WriteProblems),
