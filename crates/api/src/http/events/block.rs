@@ -14,59 +14,45 @@ use axum::extract::State;
 use axum::response::Response;
 use onrush_core::Command;
 use onrush_core::ids::EventId;
-use onrush_core::lines::Lines;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Takes free units off sale, with a reason. The same key again gets the first
-/// answer.
-#[utoipa::path(
-    post, path = "/api/v1/admin/events/{event}/block", tag = "admin",
-    params(("event" = EventIdText, Path), OptionalKey),
-    request_body = UnitsAndReason,
-    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-)]
-pub async fn block(
-    State(sale): State<Arc<Sale>>,
-    State(once): State<Arc<Once>>,
-    Ids(event): Ids<EventId>,
-    operator: Operator,
-    key: OptionalKey,
-    body: JsonBytes,
-) -> Result<Response, Problem> {
-    let (lines, why) = body.parse::<UnitsAndReason<'_>>()?.split()?;
-    let scope = Scope::of_units("block", &event, &operator.key.name);
-    let asked = asked(&lines, &why);
-    let command = Command::Block { lines, reason: operator.because(why) };
-    once.run_if_keyed(scope, &key, &asked, show(sale, event, command)).await
+/// Handlers that move units off sale and back, each key's once: who may ask, at which path, and the
+/// command.
+macro_rules! moves {
+    ($($(#[$about:meta])* $name:ident($caller:ty) at $path:literal runs $command:ident;)+) => {$(
+        $(#[$about])*
+        #[utoipa::path(
+            post, path = $path, tag = "admin",
+            params(("event" = EventIdText, Path), OptionalKey),
+            request_body = UnitsAndReason,
+            responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+        )]
+        pub async fn $name(
+            State(sale): State<Arc<Sale>>,
+            State(once): State<Arc<Once>>,
+            Ids(event): Ids<EventId>,
+            operator: $caller,
+            key: OptionalKey,
+            body: JsonBytes,
+        ) -> Result<Response, Problem> {
+            let (lines, why) = body.parse::<UnitsAndReason<'_>>()?.split()?;
+            // Keys are kept under the handler's name.
+            let scope = Scope::of_units(stringify!($name), &event, &operator.key.name);
+            let asked = json!({ "lines": lines, "why": why }).to_string();
+            let command = Command::$command { lines, reason: operator.because(why) };
+            once.run_if_keyed(scope, &key, asked.as_bytes(), show(sale, event, command)).await
+        }
+    )+};
 }
 
-/// Puts blocked units on sale again; those of a pool were blocked for the same reason. The same key
-/// again gets the first answer.
-#[utoipa::path(
-    post, path = "/api/v1/admin/events/{event}/unblock", tag = "admin",
-    params(("event" = EventIdText, Path), OptionalKey),
-    request_body = UnitsAndReason,
-    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-)]
-pub async fn unblock(
-    State(sale): State<Arc<Sale>>,
-    State(once): State<Arc<Once>>,
-    Ids(event): Ids<EventId>,
-    operator: Operator,
-    key: OptionalKey,
-    body: JsonBytes,
-) -> Result<Response, Problem> {
-    let (lines, why) = body.parse::<UnitsAndReason<'_>>()?.split()?;
-    let scope = Scope::of_units("unblock", &event, &operator.key.name);
-    let asked = asked(&lines, &why);
-    let command = Command::Unblock { lines, reason: operator.because(why) };
-    once.run_if_keyed(scope, &key, &asked, show(sale, event, command)).await
-}
-
-/// What stands for the body of a request with a key.
-fn asked(lines: &Lines, why: &str) -> Vec<u8> {
-    json!({ "lines": lines, "why": why }).to_string().into_bytes()
+moves! {
+    /// Takes free units off sale, with a reason. The same key again gets the first
+    /// answer.
+    block(Operator) at "/api/v1/admin/events/{event}/block" runs Block;
+    /// Puts blocked units on sale again; those of a pool were blocked for the same reason. The same key
+    /// again gets the first answer.
+    unblock(Operator) at "/api/v1/admin/events/{event}/unblock" runs Unblock;
 }
 
 async fn show(sale: Arc<Sale>, event: EventId, command: Command) -> Result<Response, Problem> {

@@ -17,37 +17,39 @@ use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// Lets people join before the sale opens.
-#[utoipa::path(
-    post, path = "/api/v1/admin/events/{event}/prequeue", tag = "admin",
-    params(("event" = EventIdText, Path)),
-    request_body = Option<Nothing>,
-    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-)]
-pub async fn open_prequeue(
-    State(sale): State<Arc<Sale>>,
-    Ids(event): Ids<EventId>,
-    _: Operator,
-    _: OptionalBody<Nothing>,
-) -> Result<Response, Problem> {
-    run_and_show(&sale, &event, Command::OpenPrequeue).await
+/// Handlers that take a sale to its next phase by one command: who may ask, at which path, and the
+/// command.
+macro_rules! phases {
+    ($($(#[$about:meta])* $name:ident($caller:ty) at $path:literal runs $command:ident;)+) => {$(
+        $(#[$about])*
+        #[utoipa::path(
+            post, path = $path, tag = "admin",
+            params(("event" = EventIdText, Path)),
+            request_body = Option<Nothing>,
+            responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+        )]
+        pub async fn $name(
+            State(sale): State<Arc<Sale>>,
+            Ids(event): Ids<EventId>,
+            _: $caller,
+            _: OptionalBody<Nothing>,
+        ) -> Result<Response, Problem> {
+            run_and_show(&sale, &event, Command::$command).await
+        }
+    )+};
 }
 
-/// Fixes the list of those who take part in the draw.
-#[utoipa::path(
-    post, path = "/api/v1/admin/events/{event}/prequeue/close", tag = "admin",
-    operation_id = "close_prequeue",
-    params(("event" = EventIdText, Path)),
-    request_body = Option<Nothing>,
-    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-)]
-pub async fn close_prequeue(
-    State(sale): State<Arc<Sale>>,
-    Ids(event): Ids<EventId>,
-    _: Operator,
-    _: OptionalBody<Nothing>,
-) -> Result<Response, Problem> {
-    run_and_show(&sale, &event, Command::ClosePrequeue).await
+phases! {
+    /// Lets people join before the sale opens.
+    open_prequeue(Operator) at "/api/v1/admin/events/{event}/prequeue" runs OpenPrequeue;
+    /// Fixes the list of those who take part in the draw.
+    close_prequeue(Operator) at "/api/v1/admin/events/{event}/prequeue/close" runs ClosePrequeue;
+    /// Stops admission and new holds; clocks run on.
+    pause_sale(Operator) at "/api/v1/admin/events/{event}/pause" runs Pause;
+    /// Ends a pause.
+    resume_sale(Operator) at "/api/v1/admin/events/{event}/resume" runs Resume;
+    /// Ends the sale.
+    close_sale(Operator) at "/api/v1/admin/events/{event}/close" runs Close;
 }
 
 /// What an opening may bring.
@@ -74,52 +76,4 @@ pub async fn open_sale(
 ) -> Result<Response, Problem> {
     sale.draws.open_sale(&event, body.public_value).await?;
     event_answer(&sale, StatusCode::OK, &event).await
-}
-
-/// Stops admission and new holds; clocks run on.
-#[utoipa::path(
-    post, path = "/api/v1/admin/events/{event}/pause", tag = "admin",
-    params(("event" = EventIdText, Path)),
-    request_body = Option<Nothing>,
-    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-)]
-pub async fn pause_sale(
-    State(sale): State<Arc<Sale>>,
-    Ids(event): Ids<EventId>,
-    _: Operator,
-    _: OptionalBody<Nothing>,
-) -> Result<Response, Problem> {
-    run_and_show(&sale, &event, Command::Pause).await
-}
-
-/// Ends a pause.
-#[utoipa::path(
-    post, path = "/api/v1/admin/events/{event}/resume", tag = "admin",
-    params(("event" = EventIdText, Path)),
-    request_body = Option<Nothing>,
-    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-)]
-pub async fn resume_sale(
-    State(sale): State<Arc<Sale>>,
-    Ids(event): Ids<EventId>,
-    _: Operator,
-    _: OptionalBody<Nothing>,
-) -> Result<Response, Problem> {
-    run_and_show(&sale, &event, Command::Resume).await
-}
-
-/// Ends the sale.
-#[utoipa::path(
-    post, path = "/api/v1/admin/events/{event}/close", tag = "admin",
-    params(("event" = EventIdText, Path)),
-    request_body = Option<Nothing>,
-    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
-)]
-pub async fn close_sale(
-    State(sale): State<Arc<Sale>>,
-    Ids(event): Ids<EventId>,
-    _: Operator,
-    _: OptionalBody<Nothing>,
-) -> Result<Response, Problem> {
-    run_and_show(&sale, &event, Command::Close).await
 }

@@ -27,56 +27,39 @@ pub struct By {
     by: IgnoredAny,
 }
 
-/// Has a stuck saga try again what it was about to do; refunds that failed are asked for again.
-#[utoipa::path(
-    post, path = "/api/v1/admin/sagas/{booking}/retry", tag = "admin",
-    params(("booking" = IdText, Path)),
-    request_body = By,
-    responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
-)]
-pub async fn saga_retry(
-    State(sagas): State<Arc<Sagas>>,
-    State(ledger): State<Arc<dyn Ledger>>,
-    Ids(booking): Ids<BookingId>,
-    operator: Operator,
-    JsonBody(By { by: IgnoredAny }): JsonBody<By>,
-) -> Result<Json<SagaFile>, Problem> {
-    act(sagas, ledger, booking, Action::Retry, operator).await
+/// Handlers that do something about a stuck saga: who may ask, at which path, and what is done.
+macro_rules! actions {
+    ($($(#[$about:meta])* $name:ident($caller:ty) at $path:literal does $action:ident;)+) => {$(
+        $(#[$about])*
+        #[utoipa::path(
+            post, path = $path, tag = "admin",
+            params(("booking" = IdText, Path)),
+            request_body = By,
+            responses(
+                (status = 200, description = "The saga as it is afterwards", body = SagaFile),
+                WriteProblems,
+            ),
+        )]
+        pub async fn $name(
+            State(sagas): State<Arc<Sagas>>,
+            State(ledger): State<Arc<dyn Ledger>>,
+            Ids(booking): Ids<BookingId>,
+            operator: $caller,
+            JsonBody(By { by: IgnoredAny }): JsonBody<By>,
+        ) -> Result<Json<SagaFile>, Problem> {
+            act(sagas, ledger, booking, Action::$action, operator).await
+        }
+    )+};
 }
 
-/// Has a stuck saga give back whatever money was taken.
-#[utoipa::path(
-    post, path = "/api/v1/admin/sagas/{booking}/refund", tag = "admin",
-    params(("booking" = IdText, Path)),
-    request_body = By,
-    responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
-)]
-pub async fn saga_refund(
-    State(sagas): State<Arc<Sagas>>,
-    State(ledger): State<Arc<dyn Ledger>>,
-    Ids(booking): Ids<BookingId>,
-    operator: Operator,
-    JsonBody(By { by: IgnoredAny }): JsonBody<By>,
-) -> Result<Json<SagaFile>, Problem> {
-    act(sagas, ledger, booking, Action::Refund, operator).await
-}
-
-/// Ends a stuck saga without money, and gives its hold back: no money was taken, as the operator
-/// has made sure.
-#[utoipa::path(
-    post, path = "/api/v1/admin/sagas/{booking}/release", tag = "admin",
-    params(("booking" = IdText, Path)),
-    request_body = By,
-    responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
-)]
-pub async fn saga_release(
-    State(sagas): State<Arc<Sagas>>,
-    State(ledger): State<Arc<dyn Ledger>>,
-    Ids(booking): Ids<BookingId>,
-    operator: Operator,
-    JsonBody(By { by: IgnoredAny }): JsonBody<By>,
-) -> Result<Json<SagaFile>, Problem> {
-    act(sagas, ledger, booking, Action::Release, operator).await
+actions! {
+    /// Has a stuck saga try again what it was about to do; refunds that failed are asked for again.
+    saga_retry(Operator) at "/api/v1/admin/sagas/{booking}/retry" does Retry;
+    /// Has a stuck saga give back whatever money was taken.
+    saga_refund(Operator) at "/api/v1/admin/sagas/{booking}/refund" does Refund;
+    /// Ends a stuck saga without money, and gives its hold back: no money was taken, as the operator
+    /// has made sure.
+    saga_release(Operator) at "/api/v1/admin/sagas/{booking}/release" does Release;
 }
 
 /// Does something about a stuck saga, and answers with it as it is afterwards.
