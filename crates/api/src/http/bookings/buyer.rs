@@ -2,15 +2,13 @@
 
 use super::find::event_of_booking;
 use super::keeper::Owner;
-use crate::http::body::{JsonBody, json};
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::events::read::is_archived;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::IdText;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::Refusal;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, UserId};
@@ -113,7 +111,7 @@ pub async fn set_buyer(
     Ids(booking): Ids<BookingId>,
     owner: Owner,
     JsonBody(body): JsonBody<BuyerBody>,
-) -> Result<Response, Problem> {
+) -> Result<Json<BuyerBody>, Problem> {
     let event = event_of_booking(&booking)?;
     let buyer = body.buyer();
     let buyer =
@@ -128,7 +126,7 @@ pub async fn set_buyer(
         }
     }
     ledger.set_buyer(&booking, buyer.clone()).await?;
-    Ok(json(StatusCode::OK, &BuyerBody::from(buyer)))
+    Ok(Json(BuyerBody::from(buyer)))
 }
 
 /// Forgets who pays for a booking: name, mail address and language. The booking stays; no mail is
@@ -144,7 +142,7 @@ pub async fn erase_buyer(
     State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
     owner: Owner,
-) -> Result<Response, Problem> {
+) -> Result<Json<serde_json::Value>, Problem> {
     let event = event_of_booking(&booking)?;
     match owner.find(&event, &booking).await {
         Ok(_) => {}
@@ -161,7 +159,7 @@ pub async fn erase_buyer(
         Err(problem) => return Err(problem),
     }
     let erased = ledger.erase_buyer(BuyerOf::Booking(booking)).await?;
-    Ok(json(StatusCode::OK, &json!({ "erased": erased })))
+    Ok(Json(json!({ "erased": erased })))
 }
 
 /// Whose data is to be forgotten: exactly one of the three.
@@ -198,11 +196,11 @@ pub async fn erase_buyers(
     State(ledger): State<Arc<dyn Ledger>>,
     _: Operator,
     JsonBody(whose): JsonBody<Whose>,
-) -> Result<Response, Problem> {
+) -> Result<Json<Erased>, Problem> {
     let Whose { booking, user, email } = whose;
     let whose = self::whose(booking, user, email)?;
     let erased = ledger.erase_buyer(whose).await?;
-    Ok(json(StatusCode::OK, &Erased { erased }))
+    Ok(Json(Erased { erased }))
 }
 
 /// Whose data a body is about.

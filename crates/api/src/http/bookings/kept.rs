@@ -3,7 +3,7 @@
 use super::buyer::{BuyerBody, whose};
 use super::shapes::LedgerBooking;
 use crate::history::person::Trace;
-use crate::http::body::{JsonBody, json};
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::Operator;
 use crate::http::openapi::WriteProblems;
 use crate::http::payments::desk::DeskEntryBody;
@@ -13,8 +13,6 @@ use crate::http::sagas::shapes::SagaFile;
 use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, IdText, TimeMs};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_ledger::booking::{Buyer, BuyerOf};
@@ -140,7 +138,7 @@ pub async fn export_buyers(
     State(units): State<Arc<Units>>,
     _: Operator,
     JsonBody(WhoseData { booking, user, email, after }): JsonBody<WhoseData>,
-) -> Result<Response, Problem> {
+) -> Result<Json<KeptData>, Problem> {
     let mut users: BTreeSet<UserId> = user.iter().cloned().collect();
     let whose = whose(booking, user, email)?;
     let address = match &whose {
@@ -171,7 +169,7 @@ pub async fn export_buyers(
     };
     let users = users.into_iter().collect();
     let kept = KeptData { at: sale.clock.now(), users, bookings, traces, next };
-    Ok(json(StatusCode::OK, &kept))
+    Ok(Json(kept))
 }
 
 /// What is kept about one booking, and whose it is. Of one that has another buyer than `address` by

@@ -1,15 +1,13 @@
 //! What a visitor's channels have left.
 
 use super::codes::Shopper;
-use crate::http::body::{JsonBytes, json};
+use crate::http::body::{Json, JsonBytes};
 use crate::http::caller::Ids;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, FreeText, IdText, TimeMs};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::Time;
 use onrush_core::ids::{ChannelId, EventId, PoolId, SeatId};
 use onrush_core::question::{AvailabilityNow, ChannelsNow, SeatsNow};
@@ -81,14 +79,14 @@ pub async fn my_channels(
     Ids(event): Ids<EventId>,
     shopper: Shopper,
     body: JsonBytes,
-) -> Result<Response, Problem> {
+) -> Result<Json<MyChannels>, Problem> {
     let Codes { codes } = body.parse::<Codes<'_>>()?;
     let mine = shopper.channels(&sale, &event, &codes).await?;
     let known = sale.engine.ask(event.clone(), ChannelsNow).await?;
     let at = known.at;
     let mut channels = Vec::new();
     if mine.is_empty() {
-        return Ok(json(StatusCode::OK, &MyChannels { event, at, channels }));
+        return Ok(Json(MyChannels { event, at, channels }));
     }
     let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
     let has_seats = left.categories.iter().any(|category| !category.allotted.is_empty());
@@ -116,5 +114,5 @@ pub async fn my_channels(
             channel,
         });
     }
-    Ok(json(StatusCode::OK, &MyChannels { event, at, channels }))
+    Ok(Json(MyChannels { event, at, channels }))
 }

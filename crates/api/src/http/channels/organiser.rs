@@ -1,7 +1,7 @@
 //! The organiser's side of channels: set up, filled, released, and explained.
 
 use crate::history::ChannelChange;
-use crate::http::body::{JsonBody, JsonBytes, json};
+use crate::http::body::{Json, JsonBody, JsonBytes};
 use crate::http::caller::{Ids, Operator, OptionalKey};
 use crate::http::events::read::show_done;
 use crate::http::once::Scope;
@@ -12,8 +12,7 @@ use crate::http::state::{Once, Sale, Units};
 use crate::json::ids::{EventIdText, FreeText, IdText, TimeMs};
 use crate::json::whole::Whole;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use onrush_core::channels::{ChannelSpec, ChannelView, PlannedRelease, Released};
 use onrush_core::ids::{ChannelId, EventId, PoolId};
 use onrush_core::question::{AvailabilityNow, ChannelsNow};
@@ -177,12 +176,16 @@ impl ChannelBody {
     }
 }
 
-async fn body_of(sale: &Sale, event: &EventId, channel: &ChannelId) -> Result<Response, Problem> {
+async fn body_of(
+    sale: &Sale,
+    event: &EventId,
+    channel: &ChannelId,
+) -> Result<Json<ChannelBody>, Problem> {
     let known = sale.engine.ask(event.clone(), ChannelsNow).await?.value;
     let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
     let view = known.into_iter().find(|view| view.spec.channel == *channel);
     let view = view.ok_or_else(|| Problem::new(Code::Internal, "the channel is not there"))?;
-    Ok(json(StatusCode::OK, &ChannelBody::new(view, &left)))
+    Ok(Json(ChannelBody::new(view, &left)))
 }
 
 fn into_id(into: Option<String>) -> Result<Option<ChannelId>, Problem> {
@@ -203,7 +206,7 @@ pub async fn set_channel(
     JsonBody(NewChannel { quota, codes, queued, release, by: IgnoredAny, why }): JsonBody<
         NewChannel,
     >,
-) -> Result<Response, Problem> {
+) -> Result<Json<ChannelBody>, Problem> {
     let wrong = |why: String, field| Problem::new(Code::InvalidBody, why).about(field);
     let quota = quota.map(|quota| u32::try_from(quota.0)).transpose();
     let quota = quota.map_err(|_| wrong("quota: use 0 to 1000000000 units".into(), "quota"))?;
@@ -259,7 +262,7 @@ pub async fn release_channel(
     Ids((event, channel)): Ids<(EventId, ChannelId)>,
     operator: Operator,
     JsonBody(ReleaseNow { into, by: IgnoredAny, why }): JsonBody<ReleaseNow>,
-) -> Result<Response, Problem> {
+) -> Result<Json<ChannelBody>, Problem> {
     let (id, into) = (channel.clone(), into_id(into)?);
     let command = Command::ReleaseChannel { channel: id, into, reason: operator.because(why) };
     sale.run::<()>(&event, command).await?;
@@ -288,7 +291,7 @@ pub async fn allot(
     let command = Command::Allot { lines, from, to, reason: operator.because(why) };
     let work = async move {
         sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
-        show_done(|| async { Ok(json(StatusCode::OK, &bodies(&sale, &event).await?)) }).await
+        show_done(|| async { Ok(Json(bodies(&sale, &event).await?).into_response()) }).await
     };
     once.run_if_keyed(scope, &key, asked.as_bytes(), work).await
 }
@@ -313,8 +316,8 @@ pub async fn channels(
     State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
     _: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<Channels>, Problem> {
     let channels = bodies(&sale, &event).await?;
     let history = units.histories.of_channels(&event).await?;
-    Ok(json(StatusCode::OK, &Channels { channels, history }))
+    Ok(Json(Channels { channels, history }))
 }

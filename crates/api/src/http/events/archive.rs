@@ -1,7 +1,7 @@
 //! Archiving an event: what it takes up is given back, and what it was stays in the history.
 
 use super::read::is_archived;
-use crate::http::body::{JsonBody, json};
+use crate::http::body::{Json, JsonBody};
 use crate::http::bookings::buyer::Erased;
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
@@ -9,8 +9,6 @@ use crate::http::problem::{Code, Problem};
 use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, FreeText, TimeMs};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Refusal, Time};
 use onrush_ledger::Ledger;
@@ -57,14 +55,14 @@ pub async fn archive_event(
     Ids(event): Ids<EventId>,
     operator: Operator,
     JsonBody(Archiving { why }): JsonBody<Archiving>,
-) -> Result<Response, Problem> {
+) -> Result<Json<ArchivedEvent>, Problem> {
     // What is not there, or was archived, is told before anything about its money.
     settled(&sale, &sagas, &*ledger, &event).await?;
     let command = Command::Archive { reason: operator.because(why) };
     let answer: Answer<()> = sale.engine.run(event.clone(), command).await?;
     units.boards.forget(&event);
     sale.looks.forget(&event);
-    Ok(json(StatusCode::OK, &ArchivedEvent { event, archived_at: answer.at }))
+    Ok(Json(ArchivedEvent { event, archived_at: answer.at }))
 }
 
 /// Forgets who bought something of an archived event: names, mail addresses, languages, also on
@@ -81,7 +79,7 @@ pub async fn erase_archived(
     State(ledger): State<Arc<dyn Ledger>>,
     Ids(event): Ids<EventId>,
     _: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<Erased>, Problem> {
     match sale.view_event(&event).await {
         Err(problem) if is_archived(&problem) => {}
         Err(problem) => return Err(problem),
@@ -91,7 +89,7 @@ pub async fn erase_archived(
         }
     }
     let erased = ledger.erase_buyer(BuyerOf::Event(event)).await?;
-    Ok(json(StatusCode::OK, &Erased { erased }))
+    Ok(Json(Erased { erased }))
 }
 
 /// Nothing of the event's money is still to come: no payment and no refund is under way, no saga is

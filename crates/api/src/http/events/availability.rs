@@ -1,15 +1,13 @@
 //! What is left of an event.
 
 use super::shapes::stock::Availability;
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::Ids;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::EventId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +21,9 @@ use std::time::Duration;
 pub async fn availability(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-) -> Result<Response, Problem> {
+) -> Result<Json<Availability>, Problem> {
     let settings = &sale.looks.event(&event, Duration::ZERO).await?.value.settings;
     let left = sale.looks.left(&event).await?;
     let left = Availability::new(event, left.at, &left.value, settings);
-    Ok(json(StatusCode::OK, &left))
+    Ok(Json(left))
 }

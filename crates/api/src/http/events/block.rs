@@ -11,7 +11,7 @@ use crate::http::shapes::lines::UnitsAndReason;
 use crate::http::state::{Once, Sale};
 use crate::json::ids::EventIdText;
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use onrush_core::Command;
 use onrush_core::ids::EventId;
 use serde_json::json;
@@ -56,6 +56,6 @@ moves! {
 }
 
 async fn show(sale: Arc<Sale>, event: EventId, command: Command) -> Result<Response, Problem> {
-    let shown = run_and_show(&sale, &event, command).await;
-    shown.map_err(Problem::named_in_body)
+    let shown = run_and_show(&sale, &event, command).await.map_err(Problem::named_in_body)?;
+    Ok(shown.into_response())
 }

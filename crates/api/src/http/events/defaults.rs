@@ -1,13 +1,11 @@
 //! What a new event has where its organiser says nothing.
 
 use super::shapes::room::RoomBody;
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::Operator;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::json::sale::SingleSeatsName;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::settings::{RoomSettings, Settings, SingleSeats};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -58,8 +56,8 @@ impl EventDefaults {
     get, path = "/api/v1/admin/event-defaults", tag = "admin",
     responses((status = 200, description = "The defaults", body = EventDefaults), ReadProblems),
 )]
-pub async fn event_defaults(_: Operator) -> Result<Response, Problem> {
-    Ok(json(StatusCode::OK, &EventDefaults::new()))
+pub async fn event_defaults(_: Operator) -> Result<Json<EventDefaults>, Problem> {
+    Ok(Json(EventDefaults::new()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::shapes::DrawBody;
 use crate::draw::DrawError;
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::Ids;
 use crate::http::negotiate::{is_known, not_modified};
 use crate::http::openapi::EventProblems;
@@ -11,8 +11,8 @@ use crate::http::shapes::problem::ProblemBody;
 use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG};
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use onrush_core::ids::EventId;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use std::sync::Arc;
 pub async fn draw(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-) -> Result<Response, Problem> {
+) -> Result<Json<DrawBody>, Problem> {
     let (_, view) = sale.view_event(&event).await?;
-    Ok(json(StatusCode::OK, &DrawBody::from(view.draw.ok_or(DrawError::NoDraw)?)))
+    Ok(Json(DrawBody::from(view.draw.ok_or(DrawError::NoDraw)?)))
 }
 
 /// The place ids of those who take part in the draw, in the order taken; the SHA-256 of this text

@@ -2,7 +2,7 @@
 
 use super::read::is_archived;
 use super::shapes::stock::{CategoryBody, EventStock, InventoryStatus, PoolStock};
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
@@ -11,8 +11,6 @@ use crate::inventory;
 use crate::inventory::{SyncDeps, SyncedPool, sync};
 use crate::json::ids::EventIdText;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_base::cluster_store::WantedPool;
 use onrush_core::ids::{EventId, PoolId};
 use onrush_core::question::AvailabilityNow;
@@ -45,7 +43,7 @@ pub async fn inventory_status(
     State(nodes): State<Arc<Nodes>>,
     _: Operator,
     Strict(query): Strict<InventoryQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Json<InventoryStatus>, Problem> {
     let (only, is_list) = (query.event.clone(), query.event.is_none());
     let ids = match query.event {
         Some(event) => vec![event],
@@ -65,9 +63,7 @@ pub async fn inventory_status(
         let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
         let (rows, others) = wanted.into_iter().partition(|row| row.event == event);
         wanted = others;
-        let categories = left.categories.into_iter();
-        let categories =
-            categories.map(|category| CategoryBody::new(category, &view.settings)).collect();
+        let categories = CategoryBody::all(left.categories, &view.settings);
         let (pools, missing_pools) = compared(left.pools, rows);
         events.push(EventStock {
             event,
@@ -81,7 +77,7 @@ pub async fn inventory_status(
             missing_pools,
         });
     }
-    Ok(json(StatusCode::OK, &InventoryStatus { events }))
+    Ok(Json(InventoryStatus { events }))
 }
 
 /// The pools with how each differs from what is wanted, and the ids of those that are wanted and not there.
@@ -96,16 +92,6 @@ fn compared(pools: Vec<PoolView>, wanted: Vec<WantedPool>) -> (Vec<PoolStock>, V
     (stock, wanted.into_keys().collect())
 }
 
-/// Of which event.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct SyncQuery {
-    /// Only of this event.
-    #[param(value_type = Option<EventIdText>, nullable = false)]
-    event: Option<EventId>,
-}
-
 /// What a sync did.
 #[derive(Serialize, ToSchema)]
 pub struct SyncBody {
@@ -117,7 +103,7 @@ pub struct SyncBody {
 /// sets capacities, and what is free follows from what is held and sold.
 #[utoipa::path(
     post, path = "/api/v1/admin/sync-inventory", tag = "admin",
-    params(SyncQuery),
+    params(InventoryQuery),
     responses((status = 200, description = "What was done about each pool", body = SyncBody), WriteProblems),
 )]
 pub async fn sync_inventory(
@@ -125,8 +111,8 @@ pub async fn sync_inventory(
     State(sagas): State<Arc<Sagas>>,
     State(nodes): State<Arc<Nodes>>,
     operator: Operator,
-    Strict(query): Strict<SyncQuery>,
-) -> Result<Response, Problem> {
+    Strict(query): Strict<InventoryQuery>,
+) -> Result<Json<SyncBody>, Problem> {
     let with = SyncDeps {
         engine: &*sale.engine,
         gateway: sagas.gateway(),
@@ -134,5 +120,5 @@ pub async fn sync_inventory(
         by: &operator.key.name,
     };
     let pools = sync(with, query.event).await?;
-    Ok(json(StatusCode::OK, &SyncBody { pools }))
+    Ok(Json(SyncBody { pools }))
 }

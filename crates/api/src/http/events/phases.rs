@@ -2,15 +2,13 @@
 
 use super::read::{event_answer, run_and_show};
 use super::shapes::EventBody;
-use crate::http::body::{Nothing, OptionalBody};
+use crate::http::body::{Json, Nothing, OptionalBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, FreeText};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::Command;
 use onrush_core::ids::EventId;
 use serde::Deserialize;
@@ -33,7 +31,7 @@ macro_rules! phases {
             Ids(event): Ids<EventId>,
             _: $caller,
             _: OptionalBody<Nothing>,
-        ) -> Result<Response, Problem> {
+        ) -> Result<Json<EventBody>, Problem> {
             run_and_show(&sale, &event, Command::$command).await
         }
     )+};
@@ -73,7 +71,7 @@ pub async fn open_sale(
     Ids(event): Ids<EventId>,
     _: Operator,
     OptionalBody(body): OptionalBody<Opening>,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     sale.draws.open_sale(&event, body.public_value).await?;
-    event_answer(&sale, StatusCode::OK, &event).await
+    event_answer(&sale, &event).await
 }

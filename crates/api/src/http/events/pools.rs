@@ -4,7 +4,7 @@ use super::read::{event_answer, run_and_show};
 use super::shapes::EventBody;
 use super::shapes::stock::PoolBody;
 use crate::history::{Step, Subject};
-use crate::http::body::{JsonBody, json};
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::faults::refused;
 use crate::http::openapi::{ReadProblems, WriteProblems};
@@ -16,7 +16,6 @@ use crate::json::whole::Whole;
 use crate::prices::check_prices;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::{EventId, PoolId};
 use onrush_core::question::AvailabilityNow;
 use onrush_core::spec::PoolSpec;
@@ -56,14 +55,14 @@ pub async fn add_pool(
     Ids(event): Ids<EventId>,
     _: Operator,
     JsonBody(NewPool { pool, capacity, price_minor }): JsonBody<NewPool>,
-) -> Result<Response, Problem> {
+) -> Result<(StatusCode, Json<EventBody>), Problem> {
     let pool = id(&pool).map_err(|problem| problem.about("pool"))?;
     let spec = PoolSpec { pool, capacity: capacity.0, price_minor: price_minor.0 };
     let (_, view) = sale.view_event(&event).await?;
     check_prices(sagas.gateway(), &view.settings, [(spec.pool.as_str(), spec.price_minor)])
         .map_err(|error| Problem::from(error).about("price_minor"))?;
     sale.run::<()>(&event, Command::AddPool { spec }).await?;
-    event_answer(&sale, StatusCode::CREATED, &event).await
+    Ok((StatusCode::CREATED, event_answer(&sale, &event).await?))
 }
 
 /// Another capacity.
@@ -94,7 +93,7 @@ pub async fn adjust_capacity(
     Ids((event, pool)): Ids<(EventId, PoolId)>,
     operator: Operator,
     JsonBody(NewCapacity { capacity, by: IgnoredAny, why }): JsonBody<NewCapacity>,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     let command =
         Command::AdjustCapacity { pool, capacity: capacity.0, reason: operator.because(why) };
     run_and_show(&sale, &event, command).await
@@ -123,7 +122,7 @@ pub async fn pool_history(
     State(units): State<Arc<Units>>,
     Ids((event, pool)): Ids<(EventId, PoolId)>,
     _: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<PoolHistory>, Problem> {
     let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
     let Some(view) = left.pools.iter().find(|view| view.pool == pool) else {
         return Err(refused(Refusal::ZoneNotFound { pool }));
@@ -131,5 +130,5 @@ pub async fn pool_history(
     let history = units.histories.of(&event, Subject::Pool(pool)).await?;
     let (_, event) = sale.view_event(&event).await?;
     let pool = PoolBody::new(view, &event.settings);
-    Ok(json(StatusCode::OK, &PoolHistory { pool, history }))
+    Ok(Json(PoolHistory { pool, history }))
 }

@@ -4,7 +4,7 @@ use super::read::run_and_show;
 use super::shapes::EventBody;
 use super::shapes::stock::{CategoryBody, PoolBody};
 use crate::history::PriceChange;
-use crate::http::body::{JsonBody, json};
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
@@ -14,8 +14,6 @@ use crate::json::ids::{EventIdText, FreeText, IdText, PriceNumber, TimeMs};
 use crate::json::whole::Whole;
 use crate::prices::{check_prices, check_types, find, now_and_later};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::EventId;
 use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::question::AvailabilityNow;
@@ -97,7 +95,7 @@ pub async fn change_price(
     JsonBody(NewPrice { pool, category, price_minor, later, by: IgnoredAny, why }): JsonBody<
         NewPrice,
     >,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     let (name, of) = priced(pool, category)?;
     let step = |NewStep { from, price_minor }| PriceStep {
         from: Time(from.0),
@@ -157,12 +155,11 @@ pub async fn prices(
     State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
     _: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<Prices>, Problem> {
     let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
     let history = units.histories.of_prices(&event).await?;
     let (_, view) = sale.view_event(&event).await?;
-    let pools = left.pools.iter().map(|pool| PoolBody::new(pool, &view.settings)).collect();
-    let categories = left.categories.into_iter();
-    let categories = categories.map(|it| CategoryBody::new(it, &view.settings)).collect();
-    Ok(json(StatusCode::OK, &Prices { pools, categories, history }))
+    let pools = PoolBody::all(&left.pools, &view.settings);
+    let categories = CategoryBody::all(left.categories, &view.settings);
+    Ok(Json(Prices { pools, categories, history }))
 }

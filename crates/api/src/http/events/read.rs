@@ -1,7 +1,7 @@
 //! Events, as anyone may see them.
 
 use super::shapes::{EventBody, Events};
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::{Ids, Strict};
 use crate::http::openapi::{EventProblems, OpenProblems};
 use crate::http::problem::{Code, Problem};
@@ -9,8 +9,6 @@ use crate::http::shapes::page::page_size;
 use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Refusal, Time};
 use serde::Deserialize;
@@ -50,7 +48,7 @@ pub struct EventsQuery {
 pub async fn events(
     State(sale): State<Arc<Sale>>,
     Strict(query): Strict<EventsQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Json<Events>, Problem> {
     let limit = page_size(query.limit)?;
     let mut ids = sale.engine.events().await?.value;
     if let Some(after) = query.after {
@@ -68,7 +66,7 @@ pub async fn events(
         }
     }
     let next = if more { ids.pop() } else { None };
-    Ok(json(StatusCode::OK, &Events { events, next }))
+    Ok(Json(Events { events, next }))
 }
 
 /// After an event that is not listed there is no page, and not the last one either.
@@ -91,19 +89,18 @@ pub(in crate::http) fn is_archived(problem: &Problem) -> bool {
 pub async fn event(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     let seen = sale.looks.event(&event, Duration::ZERO).await?;
-    Ok(json(StatusCode::OK, &EventBody::new(seen.at, (*seen.value).clone())))
+    Ok(Json(EventBody::new(seen.at, (*seen.value).clone())))
 }
 
 /// The event as it is after a change.
 pub(in crate::http) async fn event_answer(
     sale: &Sale,
-    status: StatusCode,
     event: &EventId,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     let (at, view) = sale.view_event(event).await?;
-    Ok(json(status, &EventBody::new(at, view)))
+    Ok(Json(EventBody::new(at, view)))
 }
 
 /// Runs a command and answers with the event as it is afterwards.
@@ -111,16 +108,16 @@ pub(in crate::http) async fn run_and_show(
     sale: &Sale,
     event: &EventId,
     command: Command,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     sale.run::<()>(event, command).await?;
-    show_done(|| event_answer(sale, StatusCode::OK, event)).await
+    show_done(|| event_answer(sale, event)).await
 }
 
 /// Shows what a command has done, also if the engine is busy just then: whoever heard of that would
 /// ask for the same again, and units would move twice.
-pub(in crate::http) async fn show_done<F>(show: impl Fn() -> F) -> Result<Response, Problem>
+pub(in crate::http) async fn show_done<T, F>(show: impl Fn() -> F) -> Result<T, Problem>
 where
-    F: Future<Output = Result<Response, Problem>>,
+    F: Future<Output = Result<T, Problem>>,
 {
     for pause in PAUSES {
         match show().await {
@@ -144,12 +141,10 @@ mod tests {
         let shown = show_done(|| {
             asked.set(asked.get() + 1);
             let busy = Problem::new(Code::Busy, "too much is asked at once");
-            let answer = if asked.get() < 3 { Err(busy) } else { Ok(Response::default()) };
-            std::future::ready(answer)
+            std::future::ready(if asked.get() < 3 { Err(busy) } else { Ok("shown") })
         });
-        let shown = shown.await.map(|answer| answer.status());
-        assert_eq!((shown.ok(), asked.get()), (Some(StatusCode::OK), 3));
-        let other = || std::future::ready(Err(Problem::new(Code::Internal, "broken")));
+        assert_eq!((shown.await.ok(), asked.get()), (Some("shown"), 3));
+        let other = || std::future::ready(Err::<(), _>(Problem::new(Code::Internal, "broken")));
         assert!(show_done(other).await.is_err(), "nothing else is waited for");
     }
 }

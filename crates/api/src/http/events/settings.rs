@@ -5,16 +5,17 @@ use super::shapes::EventBody;
 use super::shapes::room::RoomChange;
 use super::shapes::settings::{NewEvent, SettingsChange};
 use crate::http::actions::note::About;
-use crate::http::body::JsonBody;
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use crate::prices::{check_change, check_currency};
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use onrush_core::ids::EventId;
 use onrush_core::settings::{Complaint, Settings};
 use onrush_core::{Command, Refusal};
@@ -44,9 +45,8 @@ pub async fn create_event(
     check_together(&settings)?;
     sale.run::<()>(&event, Command::CreateEvent { settings: Box::new(settings) }).await?;
     sale.draws.settings_changed();
-    let mut response = event_answer(&sale, StatusCode::CREATED, &event).await?;
-    response.extensions_mut().insert(About(event));
-    Ok(response)
+    let body = event_answer(&sale, &event).await?;
+    Ok((StatusCode::CREATED, Extension(About(event)), body).into_response())
 }
 
 /// Draws a seed, but not for an event that exists: its seed may be revealed already.
@@ -76,7 +76,7 @@ pub async fn change_event(
     Ids(event): Ids<EventId>,
     _: Operator,
     JsonBody(change): JsonBody<SettingsChange>,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     change_settings(&sale, &sagas, &event, change).await
 }
 
@@ -93,7 +93,7 @@ pub async fn change_room(
     Ids(event): Ids<EventId>,
     _: Operator,
     JsonBody(change): JsonBody<RoomChange>,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     change_settings(&sale, &sagas, &event, SettingsChange::of_room(change)).await
 }
 
@@ -103,7 +103,7 @@ async fn change_settings(
     sagas: &Sagas,
     event: &EventId,
     change: SettingsChange,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     sale.turns.take("settings", read_and_change(sale, sagas, event, change)).await
 }
 
@@ -112,7 +112,7 @@ async fn read_and_change(
     sagas: &Sagas,
     event: &EventId,
     change: SettingsChange,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     let (_, view) = sale.view_event(event).await?;
     let before = view.settings;
     let mut settings = before.clone();
@@ -126,7 +126,7 @@ async fn read_and_change(
     check_change(&*sale.engine, sagas.gateway(), event, &before, &settings).await?;
     sale.run::<()>(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
     sale.draws.settings_changed();
-    event_answer(sale, StatusCode::OK, event).await
+    event_answer(sale, event).await
 }
 
 /// Sees to it that the event knows which amounts the gateway can express, before it promises any:

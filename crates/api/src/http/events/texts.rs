@@ -1,14 +1,12 @@
 //! What people read about an event.
 
-use crate::http::body::{JsonBody, json};
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::{EventProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::EventId;
 use onrush_core::limits::fits_name;
 use onrush_ledger::Ledger;
@@ -28,10 +26,10 @@ pub async fn texts(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
     Ids(event): Ids<EventId>,
-) -> Result<Response, Problem> {
+) -> Result<Json<Texts>, Problem> {
     sale.view_event(&event).await?;
     let rows = ledger.texts(&event).await?;
-    Ok(json(StatusCode::OK, &Texts::new(event, rows)))
+    Ok(Json(Texts::new(event, rows)))
 }
 
 /// Sets what people read about an event in one language, all of it at once.
@@ -50,12 +48,12 @@ pub async fn set_texts(
     Ids((event, language)): Ids<(EventId, Language)>,
     _: Operator,
     JsonBody(body): JsonBody<TextBody>,
-) -> Result<Response, Problem> {
+) -> Result<Json<Texts>, Problem> {
     let text = body.text()?;
     sale.view_event(&event).await?;
     ledger.set_text(&event, language.as_str(), text).await?;
     let rows = ledger.texts(&event).await?;
-    Ok(json(StatusCode::OK, &Texts::new(event, rows)))
+    Ok(Json(Texts::new(event, rows)))
 }
 
 /// The longest description, in characters.

@@ -5,7 +5,7 @@ use super::read::run_and_show;
 use super::shapes::EventBody;
 use super::shapes::stock::{CategoryBody, PoolBody};
 use crate::history::TypesChange;
-use crate::http::body::{JsonBody, json};
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
@@ -14,8 +14,6 @@ use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, FreeText, IdText};
 use crate::prices::{check_types, find};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::Command;
 use onrush_core::ids::EventId;
 use onrush_core::question::AvailabilityNow;
@@ -76,7 +74,7 @@ pub async fn set_types(
     Ids(event): Ids<EventId>,
     operator: Operator,
     JsonBody(NewTypes { pool, category, types, by: IgnoredAny, why }): JsonBody<NewTypes>,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     let (_, of) = priced(pool, category)?;
     let types = types.into_iter().enumerate().map(|(nth, it)| it.ticket_type(nth));
     let types = types.collect::<Result<Vec<_>, _>>()?;
@@ -105,12 +103,11 @@ pub async fn types(
     State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
     _: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<TicketTypes>, Problem> {
     let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
     let history = units.histories.of_types(&event).await?;
     let (_, view) = sale.view_event(&event).await?;
-    let pools = left.pools.iter().map(|pool| PoolBody::new(pool, &view.settings)).collect();
-    let categories = left.categories.into_iter();
-    let categories = categories.map(|it| CategoryBody::new(it, &view.settings)).collect();
-    Ok(json(StatusCode::OK, &TicketTypes { pools, categories, history }))
+    let pools = PoolBody::all(&left.pools, &view.settings);
+    let categories = CategoryBody::all(left.categories, &view.settings);
+    Ok(Json(TicketTypes { pools, categories, history }))
 }

@@ -1,14 +1,12 @@
 //! How the payment gateway is.
 
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::Operator;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::json::ids::TimeMs;
 use crate::json::words::words;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::Time;
 use onrush_ledger::Ledger;
 use onrush_ledger::desk::DeskFilter;
@@ -90,7 +88,7 @@ pub async fn gateway_health(
     State(sagas): State<Arc<Sagas>>,
     State(ledger): State<Arc<dyn Ledger>>,
     _: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<GatewayBody>, Problem> {
     let filter = DeskFilter { open: true, ..DeskFilter::default() };
     let desk_open = ledger.desk(filter, MOST_COUNTED).await?.rows.len();
     let body = match sagas.health() {
@@ -105,7 +103,7 @@ pub async fn gateway_health(
             desk_open,
         },
     };
-    Ok(json(StatusCode::OK, &body))
+    Ok(Json(body))
 }
 
 impl GatewayBody {

@@ -1,11 +1,10 @@
 //! Messages of payment gateways.
 
-use crate::http::body::{RawBody, json};
+use crate::http::body::{Json, RawBody};
 use crate::http::openapi::WebhookProblems;
 use crate::http::problem::{Code, Problem};
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::http::HeaderMap;
 use onrush_base::auth::unix_now_s;
 use onrush_base::spans;
 use onrush_saga::{NoticeError, Sagas};
@@ -28,9 +27,9 @@ pub async fn webhook(
     Path(name): Path<String>,
     headers: HeaderMap,
     RawBody(body): RawBody,
-) -> Result<Response, Problem> {
+) -> Result<Json<serde_json::Value>, Problem> {
     take_in(sagas, &name, &headers, &body).await?;
-    Ok(json(StatusCode::OK, &json!({ "received": true })))
+    Ok(Json(json!({ "received": true })))
 }
 
 /// Takes a gateway's message in.

@@ -2,15 +2,13 @@
 
 use super::Receipts;
 use super::shapes::BookingReceipts;
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::bookings::find::event_of_booking;
 use crate::http::bookings::keeper::Keeper;
 use crate::http::caller::Ids;
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
 use crate::json::ids::IdText;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::BookingId;
 use onrush_ledger::receipt::ReceiptFilter;
 
@@ -30,7 +28,7 @@ pub async fn booking_receipts(
     Ids(booking): Ids<BookingId>,
     keeper: Keeper,
     Receipts(ledger): Receipts,
-) -> Result<Response, Problem> {
+) -> Result<Json<BookingReceipts>, Problem> {
     keeper.find_ever(&event_of_booking(&booking)?, &booking).await?;
     let filter = ReceiptFilter {
         booking: Some(booking.clone()),
@@ -39,5 +37,5 @@ pub async fn booking_receipts(
     };
     let issued = ledger.receipts(filter, ALL).await?.rows;
     let receipts = issued.into_iter().map(Into::into).collect();
-    Ok(json(StatusCode::OK, &BookingReceipts { booking, receipts }))
+    Ok(Json(BookingReceipts { booking, receipts }))
 }

@@ -2,7 +2,7 @@
 
 use super::shapes::SeatStatusName;
 use crate::history::{Step, Subject, What};
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::{Ids, Operator};
 use crate::http::faults::{broken, refused};
 use crate::http::openapi::ReadProblems;
@@ -10,8 +10,6 @@ use crate::http::problem::Problem;
 use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, IdText, TimeMs};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::{BookingId, EventId, SeatId, UserId};
 use onrush_core::question::{AvailabilityNow, SeatsNow};
 use onrush_core::view::{SeatStatus, SeatView};
@@ -79,7 +77,7 @@ pub async fn seat_history(
     State(units): State<Arc<Units>>,
     Ids((event, seat)): Ids<(EventId, SeatId)>,
     _: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<SeatHistory>, Problem> {
     // Asked before the feed is read, so that what led to it is in the history.
     let seats = sale.engine.ask(event.clone(), SeatsNow).await?.value;
     let Some(view) = seats.into_iter().find(|view| view.seat == seat) else {
@@ -114,7 +112,7 @@ pub async fn seat_history(
         booking: view.booking,
         history,
     };
-    Ok(json(StatusCode::OK, &body))
+    Ok(Json(body))
 }
 
 /// Whether a step is one that made the seat what it is. The last one is meant: what came after the

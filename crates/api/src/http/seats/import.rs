@@ -1,6 +1,6 @@
 //! Adding the seats of a seating plan.
 
-use crate::http::body::JsonBody;
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::events::read::event_answer;
 use crate::http::events::shapes::EventBody;
@@ -13,8 +13,6 @@ use crate::json::whole::Whole;
 use crate::plans::{Import, Plan};
 use crate::prices::check_prices;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::Command;
 use onrush_core::ids::EventId;
 use onrush_core::question::SeatsNow;
@@ -51,7 +49,7 @@ pub async fn import_seat_map(
     Ids(event): Ids<EventId>,
     _: Operator,
     JsonBody(body): JsonBody<SeatMapImport, MAX_PLAN_BYTES>,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     let prices: BTreeMap<String, i64> =
         body.prices.into_iter().map(|(name, price)| (name, price.0)).collect();
     let (_, view) = sale.view_event(&event).await?;
@@ -66,7 +64,7 @@ async fn add_seats(
     units: &Units,
     event: &EventId,
     import: Import,
-) -> Result<Response, Problem> {
+) -> Result<Json<EventBody>, Problem> {
     let drawn = units.plans.load(event).await;
     let drawn = drawn.map_err(|error| broken("reading the seat map", &error))?;
     let import = import.after(drawn.as_ref());
@@ -86,5 +84,5 @@ async fn add_seats(
         taken.map_err(|error| broken("taking the seat map back", &error))?;
     }
     ran?;
-    event_answer(sale, StatusCode::OK, event).await
+    event_answer(sale, event).await
 }

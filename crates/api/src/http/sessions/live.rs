@@ -1,6 +1,6 @@
 //! Sessions that live: who is signed in, and ending that; and which keys there are.
 
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::{Ids, Operator, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
@@ -8,8 +8,6 @@ use crate::http::sessions::sign_in::Scope;
 use crate::http::state::Callers;
 use crate::json::ids::{IdText, TimeMs};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_base::config::keys::Scope as KeyScope;
 use onrush_core::Time;
 use onrush_core::ids::{ChannelId, PoolId};
@@ -60,12 +58,12 @@ impl From<BrowserSession> for LiveSession {
 pub async fn sessions(
     State(callers): State<Arc<Callers>>,
     _: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<LiveSessions>, Problem> {
     let live = callers.ledger.live_sessions(callers.clock.now(), callers.idle_ms()).await?;
     // Whose key is gone has no session any more, whatever is written down.
     let live = live.into_iter().filter(|session| callers.sessions.knows(&session.name));
     let sessions = live.map(LiveSession::from).collect();
-    Ok(json(StatusCode::OK, &LiveSessions { sessions }))
+    Ok(Json(LiveSessions { sessions }))
 }
 
 /// Whose sessions.
@@ -95,10 +93,10 @@ pub async fn end_sessions(
     State(callers): State<Arc<Callers>>,
     _: Operator,
     Strict(EndQuery { name }): Strict<EndQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Json<EndedSessions>, Problem> {
     let which = name.map_or(SessionsOf::Everybody, SessionsOf::Key);
     let ended = end(&callers, which).await?;
-    Ok(json(StatusCode::OK, &EndedSessions { ended }))
+    Ok(Json(EndedSessions { ended }))
 }
 
 /// Signs one browser out; nothing happens if it is signed out.
@@ -111,10 +109,10 @@ pub async fn end_one_session(
     State(callers): State<Arc<Callers>>,
     Ids(session): Ids<PoolId>,
     _: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<EndedSessions>, Problem> {
     let which = SessionsOf::Id(session.as_str().to_owned());
     let ended = end(&callers, which).await?;
-    Ok(json(StatusCode::OK, &EndedSessions { ended }))
+    Ok(Json(EndedSessions { ended }))
 }
 
 /// Ends sessions and, at once where this node has them, their streams; says how many sessions.
@@ -150,11 +148,11 @@ pub struct KeyBody {
     get, path = "/api/v1/admin/keys", tag = "admin", operation_id = "named_keys",
     responses((status = 200, description = "All keys", body = Keys), ReadProblems),
 )]
-pub async fn keys(State(callers): State<Arc<Callers>>, _: Operator) -> Result<Response, Problem> {
+pub async fn keys(State(callers): State<Arc<Callers>>, _: Operator) -> Result<Json<Keys>, Problem> {
     let keys = callers.keys.iter().map(|key| KeyBody {
         name: key.name.to_string(),
         scopes: key.scopes.clone(),
         channels: key.channels.clone(),
     });
-    Ok(json(StatusCode::OK, &Keys { keys: keys.collect() }))
+    Ok(Json(Keys { keys: keys.collect() }))
 }

@@ -1,6 +1,6 @@
 //! The feed, page by page.
 
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
@@ -8,8 +8,6 @@ use crate::http::shapes::page::page_size;
 use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, TimeMs};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::EventId;
 use onrush_core::{Change, Time};
 use onrush_store::{FeedEntry, Seq};
@@ -77,7 +75,7 @@ pub async fn feed(
     State(sale): State<Arc<Sale>>,
     _: Operator,
     Strict(query): Strict<FeedQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Json<FeedBody>, Problem> {
     let limit = page_size(query.limit)?;
     let Ok(after) = u64::try_from(query.after.unwrap_or(0)) else {
         return Err(Problem::new(Code::InvalidQuery, "after: use 0 or the number of an entry")
@@ -115,7 +113,7 @@ pub async fn feed(
             break;
         }
     }
-    Ok(json(StatusCode::OK, &FeedBody { entries, next, committed, left_out }))
+    Ok(Json(FeedBody { entries, next, committed, left_out }))
 }
 
 impl From<&FeedEntry> for EntryBody {

@@ -1,6 +1,6 @@
 //! Flags of the engine on Redis.
 
-use crate::http::body::{JsonBody, json};
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
@@ -8,8 +8,6 @@ use crate::http::state::Nodes;
 use crate::json::ids::IdText;
 use crate::json::whole::Whole;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::PoolId;
 use onrush_store::flags::Flag;
 use serde::{Deserialize, Serialize};
@@ -47,10 +45,13 @@ pub struct NewFlag {
     get, path = "/api/v1/admin/flags", tag = "admin",
     responses((status = 200, description = "All flags", body = FlagsBody), WriteProblems),
 )]
-pub async fn flags(State(nodes): State<Arc<Nodes>>, _: Operator) -> Result<Response, Problem> {
+pub async fn flags(
+    State(nodes): State<Arc<Nodes>>,
+    _: Operator,
+) -> Result<Json<FlagsBody>, Problem> {
     nodes.cluster()?;
     let flags = Flag::ALL.map(|flag| FlagBody::new(flag, nodes.flags.percent(flag)));
-    Ok(json(StatusCode::OK, &FlagsBody { flags: flags.into() }))
+    Ok(Json(FlagsBody { flags: flags.into() }))
 }
 
 impl FlagBody {
@@ -71,7 +72,7 @@ pub async fn set_flag(
     Ids(name): Ids<PoolId>,
     _: Operator,
     JsonBody(NewFlag { percent }): JsonBody<NewFlag>,
-) -> Result<Response, Problem> {
+) -> Result<Json<FlagBody>, Problem> {
     let cluster = nodes.cluster()?;
     let flag: Flag = name.as_str().parse().map_err(|why| Problem::new(Code::FlagNotFound, why))?;
     if percent.0 > 100 {
@@ -83,5 +84,5 @@ pub async fn set_flag(
     })?;
     // The other nodes hear of it; this one need not wait.
     nodes.flags.set(flag, percent.0);
-    Ok(json(StatusCode::OK, &FlagBody::new(flag, percent.0)))
+    Ok(Json(FlagBody::new(flag, percent.0)))
 }

@@ -15,10 +15,10 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use onrush_base::tickets::{Confirmed, qr};
-use onrush_core::hold::HoldState;
-use onrush_core::ids::BookingId;
+use onrush_core::Refusal;
+use onrush_core::hold::{HoldState, HoldTerms};
+use onrush_core::ids::{BookingId, EventId};
 use onrush_core::view::HoldView;
-use onrush_core::{Refusal, Time};
 use std::sync::Arc;
 
 /// The tickets of one of the visitor's own confirmed bookings.
@@ -35,14 +35,11 @@ pub async fn tickets(
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
     let view = keeper.find(&event, &booking).await?;
-    let terms = &view.terms;
-    let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
-    let types = terms.types.as_deref();
-    let at = confirmed_at(&view)?;
-    let confirmed = Confirmed { booking, event: &event, user, lines, types, at };
-    let signed = terms.types_of_tickets().zip(signers.tickets.sign_all(confirmed));
+    let signed = signers.tickets.sign_all(confirmed(&event, &view)?);
+    let signed = view.terms.types_of_tickets().zip(signed);
     let tickets = signed.map(|(held, ticket)| TicketBody::new(held, ticket)).collect();
-    Ok(json(StatusCode::OK, &TicketsBody { booking, event: event.as_str(), tickets }))
+    let body = TicketsBody { booking: &view.terms.booking, event: event.as_str(), tickets };
+    Ok(json(StatusCode::OK, &body))
 }
 
 /// The QR code of a ticket of one of the visitor's own confirmed bookings.
@@ -67,14 +64,9 @@ pub async fn ticket_picture(
     })?;
     let event = event_of_booking(&booking)?;
     let view = keeper.find(&event, &booking).await?;
-    let terms = &view.terms;
-    let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
-    let types = terms.types.as_deref();
-    let at = confirmed_at(&view)?;
-    let confirmed = Confirmed { booking, event: &event, user, lines, types, at };
-    let ticket = signers.tickets.sign_one(confirmed, number);
-    let ticket =
-        ticket.ok_or_else(|| refused(Refusal::TicketNotFound { tickets: lines.units() }))?;
+    let ticket = signers.tickets.sign_one(confirmed(&event, &view)?, number);
+    let tickets = view.terms.lines.units();
+    let ticket = ticket.ok_or_else(|| refused(Refusal::TicketNotFound { tickets }))?;
     let picture = qr::svg(&ticket.code).map_err(|error| broken("drawing a ticket", &error))?;
     // Whoever has the picture has the ticket: it is for no shared cache.
     let headers = [(CONTENT_TYPE, "image/svg+xml"), (CACHE_CONTROL, "private, no-store")];
@@ -88,10 +80,13 @@ fn number_of(file: &str) -> Option<u32> {
     digits.parse().ok().filter(|_| plain)
 }
 
-/// When a booking was confirmed.
-fn confirmed_at(view: &HoldView) -> Result<Time, Problem> {
+/// A booking that its tickets are signed for, if it is confirmed.
+fn confirmed<'a>(event: &'a EventId, view: &'a HoldView) -> Result<Confirmed<'a>, Problem> {
+    let HoldTerms { booking, user, lines, types, .. } = &*view.terms;
     match &view.state {
-        HoldState::Confirmed { at, payment: _ } => Ok(*at),
+        HoldState::Confirmed { at, payment: _ } => {
+            Ok(Confirmed { booking, event, user, lines, types: types.as_deref(), at: *at })
+        }
         state @ (HoldState::Held { .. }
         | HoldState::Paying { .. }
         | HoldState::Released { .. }

@@ -1,14 +1,12 @@
 //! Tickets that count no more.
 
-use crate::http::body::json;
+use crate::http::body::Json;
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText, TimeMs};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_base::tickets::Revoked;
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
@@ -47,7 +45,7 @@ pub async fn revoked(
     State(ledger): State<Arc<dyn Ledger>>,
     Ids(event): Ids<EventId>,
     _: Operator,
-) -> Result<Response, Problem> {
+) -> Result<Json<Revoked>, Problem> {
     // A booking that is not in the list counts: so nothing that was taken back by then is left out.
     let Some(at) = sale.followed_at(&*ledger, &event).await? else {
         let why = "the ledger has not followed the sale so far; ask again in a moment";
@@ -64,5 +62,5 @@ pub async fn revoked(
             break;
         }
     }
-    Ok(json(StatusCode::OK, &Revoked { event, at, bookings }))
+    Ok(Json(Revoked { event, at, bookings }))
 }

@@ -1,6 +1,6 @@
 //! Removing and banning visitors.
 
-use crate::http::body::{JsonBody, json};
+use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
@@ -8,8 +8,6 @@ use crate::http::shapes::page::page_size;
 use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, FreeText, IdText, TimeMs};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::question::BansAfter;
 use onrush_core::view::{BanView, RemovedView};
@@ -75,10 +73,10 @@ pub async fn remove_visitor(
     Ids((event, user)): Ids<(EventId, UserId)>,
     operator: Operator,
     JsonBody(Removal { by: IgnoredAny, why, ban }): JsonBody<Removal>,
-) -> Result<Response, Problem> {
+) -> Result<Json<RemovedBody>, Problem> {
     let command = Command::RemoveVisitor { user, reason: operator.because(why), ban };
     let view: RemovedView = sale.run(&event, command).await?;
-    Ok(json(StatusCode::OK, &RemovedBody::from(view)))
+    Ok(Json(RemovedBody::from(view)))
 }
 
 /// Why a ban ends.
@@ -116,10 +114,10 @@ pub async fn unban_visitor(
     Ids((event, user)): Ids<(EventId, UserId)>,
     operator: Operator,
     JsonBody(Unban { by: IgnoredAny, why }): JsonBody<Unban>,
-) -> Result<Response, Problem> {
+) -> Result<Json<UnbannedBody>, Problem> {
     let command = Command::UnbanVisitor { user: user.clone(), reason: operator.because(why) };
     sale.run::<()>(&event, command).await?;
-    Ok(json(StatusCode::OK, &UnbannedBody { user, banned: false }))
+    Ok(Json(UnbannedBody { user, banned: false }))
 }
 
 /// Which page.
@@ -181,7 +179,7 @@ pub async fn bans(
     Ids(event): Ids<EventId>,
     _: Operator,
     Strict(BansQuery { after, limit }): Strict<BansQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Json<BansBody>, Problem> {
     let limit = page_size(limit)?;
     // One more tells whether there is another page.
     let at_most = u32::try_from(limit).map_or(u32::MAX, |limit| limit + 1);
@@ -190,5 +188,5 @@ pub async fn bans(
     bans.truncate(limit);
     let next = bans.last().filter(|_| !is_last).map(|ban| ban.user.clone());
     let bans = bans.into_iter().map(BanBody::from).collect();
-    Ok(json(StatusCode::OK, &BansBody { bans, next }))
+    Ok(Json(BansBody { bans, next }))
 }

@@ -37,13 +37,12 @@ impl Availability {
     #[must_use]
     pub fn new(event: EventId, at: Time, view: &AvailabilityView, settings: &Settings) -> Self {
         let fee_minor = settings.fees.fixed_minor;
-        let categories = view.categories.iter().cloned();
         Self {
             event,
             at,
             fee_per_booking_minor: (fee_minor > 0).then_some(fee_minor),
-            pools: view.pools.iter().map(|pool| PoolBody::new(pool, settings)).collect(),
-            categories: categories.map(|view| CategoryBody::new(view, settings)).collect(),
+            pools: PoolBody::all(&view.pools, settings),
+            categories: CategoryBody::all(view.categories.iter().cloned(), settings),
         }
     }
 }
@@ -74,6 +73,12 @@ pub struct PoolBody {
 }
 
 impl PoolBody {
+    /// What anyone may see of these pools.
+    #[must_use]
+    pub fn all(views: &[PoolView], settings: &Settings) -> Vec<Self> {
+        views.iter().map(|view| Self::new(view, settings)).collect()
+    }
+
     /// What anyone may see of a pool.
     #[must_use]
     pub fn new(view: &PoolView, settings: &Settings) -> Self {
@@ -116,9 +121,13 @@ pub struct CategoryBody {
 }
 
 impl CategoryBody {
-    /// What anyone may see of a category.
+    /// What anyone may see of these categories.
     #[must_use]
-    pub fn new(view: CategoryView, settings: &Settings) -> Self {
+    pub fn all(views: impl IntoIterator<Item = CategoryView>, settings: &Settings) -> Vec<Self> {
+        views.into_iter().map(|view| Self::new(view, settings)).collect()
+    }
+
+    fn new(view: CategoryView, settings: &Settings) -> Self {
         let CategoryView { name, price_minor, first_minor: _, later, types, units, allotted: _ } =
             view;
         Self {
