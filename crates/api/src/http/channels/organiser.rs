@@ -8,6 +8,7 @@ use crate::http::once::Scope;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::{Allotment, AllottedUnits, id};
+use crate::http::shapes::reason::reasoned;
 use crate::http::state::{Once, Sale, Units};
 use crate::json::ids::{EventIdText, FreeText, IdText, TimeMs};
 use crate::json::whole::Whole;
@@ -20,41 +21,33 @@ use onrush_core::settings::Digest;
 use onrush_core::view::AvailabilityView;
 use onrush_core::{Command, Time};
 use onrush_store::Ask;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::json as value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// A channel as it is to be.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewChannel {
-    /// Units that may be held and sold through it at a time; all that is allotted to it if left out.
-    #[serde(default)]
-    #[schema(value_type = Option<u32>)]
-    quota: Option<Whole<i64>>,
-    /// Codes that let a visitor use it, of 6 to 100 characters; capitals do not matter. Those of
-    /// before stay if this is left out.
-    #[serde(default)]
-    #[schema(value_type = Option<Vec<FreeText>>, max_items = 100)]
-    codes: Option<Vec<String>>,
-    /// Whether its buyers come through the waiting room: then people are let in to what is free in it,
-    /// too. Not so if left out.
-    #[serde(default)]
-    #[schema(value_type = Option<bool>, nullable = false)]
-    queued: bool,
-    /// When its stock goes elsewhere by itself; never if left out.
-    #[serde(default)]
-    release: Option<NewRelease>,
-    /// Read over: who asks is the key's name.
-    #[serde(default)]
-    #[schema(value_type = serde_json::Value, deprecated)]
-    by: IgnoredAny,
-    /// Why.
-    #[schema(value_type = FreeText)]
-    why: Box<str>,
+reasoned! {
+    /// A channel as it is to be.
+    NewChannel {
+        /// Units that may be held and sold through it at a time; all that is allotted to it if left out.
+        #[serde(default)]
+        #[schema(value_type = Option<u32>)]
+        quota: Option<Whole<i64>>,
+        /// Codes that let a visitor use it, of 6 to 100 characters; capitals do not matter. Those of
+        /// before stay if this is left out.
+        #[serde(default)]
+        #[schema(value_type = Option<Vec<FreeText>>, max_items = 100)]
+        codes: Option<Vec<String>>,
+        /// Whether its buyers come through the waiting room: then people are let in to what is free in it,
+        /// too. Not so if left out.
+        #[serde(default)]
+        #[schema(value_type = Option<bool>, nullable = false)]
+        queued: bool,
+        /// When its stock goes elsewhere by itself; never if left out.
+        #[serde(default)]
+        release: Option<NewRelease>,
+    }
 }
 
 /// When the stock of a channel goes elsewhere, and where to.
@@ -70,21 +63,14 @@ pub struct NewRelease {
     into: Option<String>,
 }
 
-/// Where the stock of a channel goes, and why.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReleaseNow {
-    /// To which channel; on sale to everybody if left out.
-    #[serde(default)]
-    #[schema(value_type = Option<IdText>)]
-    into: Option<String>,
-    /// Read over: who asks is the key's name.
-    #[serde(default)]
-    #[schema(value_type = serde_json::Value, deprecated)]
-    by: IgnoredAny,
-    /// Why.
-    #[schema(value_type = FreeText)]
-    why: Box<str>,
+reasoned! {
+    /// Where the stock of a channel goes, and why.
+    ReleaseNow {
+        /// To which channel; on sale to everybody if left out.
+        #[serde(default)]
+        #[schema(value_type = Option<IdText>)]
+        into: Option<String>,
+    }
 }
 
 /// Channels, and how they came to be what they are.
@@ -203,9 +189,7 @@ pub async fn set_channel(
     State(sale): State<Arc<Sale>>,
     Ids((event, channel)): Ids<(EventId, ChannelId)>,
     operator: Operator,
-    JsonBody(NewChannel { quota, codes, queued, release, by: IgnoredAny, why }): JsonBody<
-        NewChannel,
-    >,
+    JsonBody(NewChannel { quota, codes, queued, release, why, .. }): JsonBody<NewChannel>,
 ) -> Result<Json<ChannelBody>, Problem> {
     let wrong = |why: String, field| Problem::new(Code::InvalidBody, why).about(field);
     let quota = quota.map(|quota| u32::try_from(quota.0)).transpose();
@@ -261,7 +245,7 @@ pub async fn release_channel(
     State(sale): State<Arc<Sale>>,
     Ids((event, channel)): Ids<(EventId, ChannelId)>,
     operator: Operator,
-    JsonBody(ReleaseNow { into, by: IgnoredAny, why }): JsonBody<ReleaseNow>,
+    JsonBody(ReleaseNow { into, why, .. }): JsonBody<ReleaseNow>,
 ) -> Result<Json<ChannelBody>, Problem> {
     let (id, into) = (channel.clone(), into_id(into)?);
     let command = Command::ReleaseChannel { channel: id, into, reason: operator.because(why) };

@@ -8,8 +8,9 @@ use crate::http::once::Scope;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::lines::Quantity;
+use crate::http::shapes::reason::reasoned;
 use crate::http::state::{Once, Sale};
-use crate::json::ids::{AmountNumber, EventIdText, FreeText, IdText};
+use crate::json::ids::{AmountNumber, EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -18,10 +19,7 @@ use onrush_core::ids::{ClaimId, EventId, PoolId};
 use onrush_core::question::ClaimOf;
 use onrush_core::{Command, Refusal};
 use onrush_store::Ask;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::sync::Arc;
-use utoipa::ToSchema;
 
 /// Takes units of a pool at once. The same key again gets the first answer.
 ///
@@ -94,20 +92,13 @@ pub async fn declaim(
 /// no UUID and no hash.
 const SERVICE: &str = "service";
 
-/// A service's adjustment.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Adjustment {
-    /// Units more (positive) or fewer (negative); not 0.
-    #[schema(value_type = AmountNumber)]
-    amount: Quantity,
-    /// Read over: who asks is the key's name.
-    #[serde(default)]
-    #[schema(value_type = serde_json::Value, deprecated)]
-    by: IgnoredAny,
-    /// Why.
-    #[schema(value_type = FreeText)]
-    why: Box<str>,
+reasoned! {
+    /// A service's adjustment.
+    Adjustment {
+        /// Units more (positive) or fewer (negative); not 0.
+        #[schema(value_type = AmountNumber)]
+        amount: Quantity,
+    }
 }
 
 /// Changes the units that services claimed, up or down; the same key again gets the first
@@ -124,7 +115,7 @@ pub async fn adjust_claimed(
     Ids((event, pool)): Ids<(EventId, PoolId)>,
     operator: Operator,
     key: IdempotencyKey,
-    JsonBody(Adjustment { amount, by: IgnoredAny, why }): JsonBody<Adjustment>,
+    JsonBody(Adjustment { amount, why, .. }): JsonBody<Adjustment>,
 ) -> Result<Response, Problem> {
     // Two services may number what they do alike. No name has a blank in it.
     let service = format!("{SERVICE} {}", operator.key.name);

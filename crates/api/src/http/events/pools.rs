@@ -10,8 +10,9 @@ use crate::http::faults::refused;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::lines::id;
+use crate::http::shapes::reason::reasoned;
 use crate::http::state::{Sale, Units};
-use crate::json::ids::{CapacityNumber, EventIdText, FreeText, IdText, PriceNumber};
+use crate::json::ids::{CapacityNumber, EventIdText, IdText, PriceNumber};
 use crate::json::whole::Whole;
 use crate::prices::check_prices;
 use axum::extract::State;
@@ -22,7 +23,6 @@ use onrush_core::spec::PoolSpec;
 use onrush_core::{Command, Refusal};
 use onrush_saga::Sagas;
 use onrush_store::Ask;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -65,20 +65,13 @@ pub async fn add_pool(
     Ok((StatusCode::CREATED, event_answer(&sale, &event).await?))
 }
 
-/// Another capacity.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewCapacity {
-    /// Units from now on.
-    #[schema(value_type = CapacityNumber)]
-    capacity: Whole<u32>,
-    /// Read over: who asks is the key's name.
-    #[serde(default)]
-    #[schema(value_type = serde_json::Value, deprecated)]
-    by: IgnoredAny,
-    /// Why.
-    #[schema(value_type = FreeText)]
-    why: Box<str>,
+reasoned! {
+    /// Another capacity.
+    NewCapacity {
+        /// Units from now on.
+        #[schema(value_type = CapacityNumber)]
+        capacity: Whole<u32>,
+    }
 }
 
 /// Sets how many units a pool has; what is free follows from that.
@@ -92,7 +85,7 @@ pub async fn adjust_capacity(
     State(sale): State<Arc<Sale>>,
     Ids((event, pool)): Ids<(EventId, PoolId)>,
     operator: Operator,
-    JsonBody(NewCapacity { capacity, by: IgnoredAny, why }): JsonBody<NewCapacity>,
+    JsonBody(NewCapacity { capacity, why, .. }): JsonBody<NewCapacity>,
 ) -> Result<Json<EventBody>, Problem> {
     let command =
         Command::AdjustCapacity { pool, capacity: capacity.0, reason: operator.because(why) };

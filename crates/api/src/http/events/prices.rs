@@ -9,6 +9,7 @@ use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::id;
+use crate::http::shapes::reason::reasoned;
 use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, FreeText, IdText, PriceNumber, TimeMs};
 use crate::json::whole::Whole;
@@ -20,38 +21,30 @@ use onrush_core::question::AvailabilityNow;
 use onrush_core::{Command, Time};
 use onrush_saga::Sagas;
 use onrush_store::Ask;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// Another price of a pool, or of a category of seats.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewPrice {
-    /// The pool, if it is about one.
-    #[serde(default)]
-    #[schema(value_type = Option<IdText>)]
-    pool: Option<String>,
-    /// The category of seats, if it is about one.
-    #[serde(default)]
-    #[schema(value_type = Option<FreeText>)]
-    category: Option<Box<str>>,
-    /// The price of one unit from now on, in minor units; 0 is free of charge.
-    #[schema(value_type = PriceNumber)]
-    price_minor: Whole<i64>,
-    /// What it costs later, the earliest first, at most 20 prices; whatever was to come before is
-    /// forgotten.
-    #[serde(default)]
-    #[schema(max_items = 20)]
-    later: Vec<NewStep>,
-    /// Read over: who asks is the key's name.
-    #[serde(default)]
-    #[schema(value_type = serde_json::Value, deprecated)]
-    by: IgnoredAny,
-    /// Why.
-    #[schema(value_type = FreeText)]
-    why: Box<str>,
+reasoned! {
+    /// Another price of a pool, or of a category of seats.
+    NewPrice {
+        /// The pool, if it is about one.
+        #[serde(default)]
+        #[schema(value_type = Option<IdText>)]
+        pool: Option<String>,
+        /// The category of seats, if it is about one.
+        #[serde(default)]
+        #[schema(value_type = Option<FreeText>)]
+        category: Option<Box<str>>,
+        /// The price of one unit from now on, in minor units; 0 is free of charge.
+        #[schema(value_type = PriceNumber)]
+        price_minor: Whole<i64>,
+        /// What it costs later, the earliest first, at most 20 prices; whatever was to come before is
+        /// forgotten.
+        #[serde(default)]
+        #[schema(max_items = 20)]
+        later: Vec<NewStep>,
+    }
 }
 
 /// A price from some time on.
@@ -92,9 +85,7 @@ pub async fn change_price(
     State(sagas): State<Arc<Sagas>>,
     Ids(event): Ids<EventId>,
     operator: Operator,
-    JsonBody(NewPrice { pool, category, price_minor, later, by: IgnoredAny, why }): JsonBody<
-        NewPrice,
-    >,
+    JsonBody(NewPrice { pool, category, price_minor, later, why, .. }): JsonBody<NewPrice>,
 ) -> Result<Json<EventBody>, Problem> {
     let (name, of) = priced(pool, category)?;
     let step = |NewStep { from, price_minor }| PriceStep {

@@ -9,6 +9,7 @@ use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
+use crate::http::shapes::reason::reasoned;
 use crate::http::shapes::types::NewType;
 use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, FreeText, IdText};
@@ -19,33 +20,25 @@ use onrush_core::ids::EventId;
 use onrush_core::question::AvailabilityNow;
 use onrush_saga::Sagas;
 use onrush_store::Ask;
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// The ticket types of a pool, or of a category of seats.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewTypes {
-    /// The pool, if it is about one.
-    #[serde(default)]
-    #[schema(value_type = Option<IdText>)]
-    pool: Option<String>,
-    /// The category of seats, if it is about one.
-    #[serde(default)]
-    #[schema(value_type = Option<FreeText>)]
-    category: Option<Box<str>>,
-    /// All its types from now on, the one of units that none is named for first; none is no types.
-    #[schema(max_items = 20)]
-    types: Vec<NewType>,
-    /// Read over: who asks is the key's name.
-    #[serde(default)]
-    #[schema(value_type = serde_json::Value, deprecated)]
-    by: IgnoredAny,
-    /// Why.
-    #[schema(value_type = FreeText)]
-    why: Box<str>,
+reasoned! {
+    /// The ticket types of a pool, or of a category of seats.
+    NewTypes {
+        /// The pool, if it is about one.
+        #[serde(default)]
+        #[schema(value_type = Option<IdText>)]
+        pool: Option<String>,
+        /// The category of seats, if it is about one.
+        #[serde(default)]
+        #[schema(value_type = Option<FreeText>)]
+        category: Option<Box<str>>,
+        /// All its types from now on, the one of units that none is named for first; none is no types.
+        #[schema(max_items = 20)]
+        types: Vec<NewType>,
+    }
 }
 
 /// Ticket types, and how they came to be what they are.
@@ -73,7 +66,7 @@ pub async fn set_types(
     State(sagas): State<Arc<Sagas>>,
     Ids(event): Ids<EventId>,
     operator: Operator,
-    JsonBody(NewTypes { pool, category, types, by: IgnoredAny, why }): JsonBody<NewTypes>,
+    JsonBody(NewTypes { pool, category, types, why, .. }): JsonBody<NewTypes>,
 ) -> Result<Json<EventBody>, Problem> {
     let (_, of) = priced(pool, category)?;
     let types = types.into_iter().enumerate().map(|(nth, it)| it.ticket_type(nth));

@@ -1,5 +1,6 @@
 //! What a booking wants, as visitors write it.
 
+use super::reason::reasoned;
 use super::types::TypesWish;
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::{
@@ -15,7 +16,7 @@ use onrush_core::limits::{MAX_LINES_PER_HOLD, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Refusal};
-use serde::de::{self, IgnoredAny, MapAccess};
+use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::fmt;
@@ -117,54 +118,40 @@ words!(
     TogetherWord, "Together", Together
 );
 
-/// Units of pools and seats, and why they are taken off sale or put back.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UnitsAndReason<'a> {
-    /// Pools and how many units of each.
-    #[serde(borrow, default)]
-    #[schema(value_type = Option<PoolQuantities>, nullable = false)]
-    pools: PoolWishes<'a>,
-    /// Seats, each once.
-    #[serde(borrow, default)]
-    #[schema(value_type = Option<SeatIds>, nullable = false)]
-    seats: Vec<Cow<'a, str>>,
-    /// Read over: who asks is the key's name.
-    #[serde(default)]
-    #[schema(value_type = serde_json::Value, deprecated)]
-    by: IgnoredAny,
-    /// Why.
-    #[schema(value_type = FreeText)]
-    why: Box<str>,
+reasoned! {
+    /// Units of pools and seats, and why they are taken off sale or put back.
+    UnitsAndReason<'a> {
+        /// Pools and how many units of each.
+        #[serde(borrow, default)]
+        #[schema(value_type = Option<PoolQuantities>, nullable = false)]
+        pools: PoolWishes<'a>,
+        /// Seats, each once.
+        #[serde(borrow, default)]
+        #[schema(value_type = Option<SeatIds>, nullable = false)]
+        seats: Vec<Cow<'a, str>>,
+    }
 }
 
-/// Free units of pools and seats that move between channels, and why.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AllottedUnits<'a> {
-    /// Pools and how many units of each.
-    #[serde(borrow, default)]
-    #[schema(value_type = Option<PoolQuantities>, nullable = false)]
-    pools: PoolWishes<'a>,
-    /// Seats, each once.
-    #[serde(borrow, default)]
-    #[schema(value_type = Option<SeatIds>, nullable = false)]
-    seats: Vec<Cow<'a, str>>,
-    /// The channel they are in; everybody's stock if left out.
-    #[serde(borrow, default)]
-    #[schema(value_type = Option<IdText>)]
-    from: Option<Cow<'a, str>>,
-    /// The channel they go to; everybody's stock if left out.
-    #[serde(borrow, default)]
-    #[schema(value_type = Option<IdText>)]
-    to: Option<Cow<'a, str>>,
-    /// Read over: who asks is the key's name.
-    #[serde(default)]
-    #[schema(value_type = serde_json::Value, deprecated)]
-    by: IgnoredAny,
-    /// Why.
-    #[schema(value_type = FreeText)]
-    why: Box<str>,
+reasoned! {
+    /// Free units of pools and seats that move between channels, and why.
+    AllottedUnits<'a> {
+        /// Pools and how many units of each.
+        #[serde(borrow, default)]
+        #[schema(value_type = Option<PoolQuantities>, nullable = false)]
+        pools: PoolWishes<'a>,
+        /// Seats, each once.
+        #[serde(borrow, default)]
+        #[schema(value_type = Option<SeatIds>, nullable = false)]
+        seats: Vec<Cow<'a, str>>,
+        /// The channel they are in; everybody's stock if left out.
+        #[serde(borrow, default)]
+        #[schema(value_type = Option<IdText>)]
+        from: Option<Cow<'a, str>>,
+        /// The channel they go to; everybody's stock if left out.
+        #[serde(borrow, default)]
+        #[schema(value_type = Option<IdText>)]
+        to: Option<Cow<'a, str>>,
+    }
 }
 
 /// What moves between channels, and why.
@@ -185,7 +172,7 @@ impl AllottedUnits<'_> {
     /// # Errors
     /// As [`WishBody::lines`].
     pub fn split(self) -> Result<Allotment, Problem> {
-        let Self { pools, seats, from, to, by: IgnoredAny, why } = self;
+        let Self { pools, seats, from, to, why, .. } = self;
         let lines = WishBody { pools, seats, ..WishBody::default() }.lines()?;
         let named = |field: &'static str, channel: Option<Cow<'_, str>>| {
             channel.map(|it| id(&it).map_err(|problem| problem.about(field))).transpose()
@@ -200,7 +187,7 @@ impl UnitsAndReason<'_> {
     /// # Errors
     /// As [`WishBody::lines`].
     pub fn split(self) -> Result<(Lines, Box<str>), Problem> {
-        let Self { pools, seats, by: IgnoredAny, why } = self;
+        let Self { pools, seats, why, .. } = self;
         let lines = WishBody { pools, seats, ..WishBody::default() }.lines()?;
         Ok((lines, why))
     }

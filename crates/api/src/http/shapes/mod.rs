@@ -4,5 +4,6 @@
 pub mod lines;
 pub mod page;
 pub mod problem;
+pub mod reason;
 pub mod table;
 pub mod types;

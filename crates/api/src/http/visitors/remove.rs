@@ -5,6 +5,7 @@ use crate::http::caller::{Ids, Operator, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::page::page_size;
+use crate::http::shapes::reason::reasoned;
 use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, FreeText, IdText, TimeMs};
 use axum::extract::State;
@@ -79,17 +80,9 @@ pub async fn remove_visitor(
     Ok(Json(RemovedBody::from(view)))
 }
 
-/// Why a ban ends.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Unban {
-    /// Read over: who asks is the key's name.
-    #[serde(default)]
-    #[schema(value_type = serde_json::Value, deprecated)]
-    by: IgnoredAny,
-    /// Why.
-    #[schema(value_type = FreeText)]
-    why: Box<str>,
+reasoned! {
+    /// Why a ban ends.
+    Unban {}
 }
 
 /// A visitor who is not banned.
@@ -113,7 +106,7 @@ pub async fn unban_visitor(
     State(sale): State<Arc<Sale>>,
     Ids((event, user)): Ids<(EventId, UserId)>,
     operator: Operator,
-    JsonBody(Unban { by: IgnoredAny, why }): JsonBody<Unban>,
+    JsonBody(Unban { why, .. }): JsonBody<Unban>,
 ) -> Result<Json<UnbannedBody>, Problem> {
     let command = Command::UnbanVisitor { user: user.clone(), reason: operator.because(why) };
     sale.run::<()>(&event, command).await?;
