@@ -21,6 +21,7 @@ pub mod projection;
 pub mod receipt;
 pub mod request;
 pub mod retention;
+mod rows;
 pub mod saga;
 pub mod session;
 pub mod sqlite;

@@ -15,7 +15,8 @@ use std::str::FromStr;
 pub const RECEIPTS_AT_ONCE: usize = 64;
 
 /// What numbers begin with: 1 to 12 of `A-Z`, `a-z` and `0-9`. Each series counts from 1.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Series(Box<str>);
 
 impl Series {
@@ -41,6 +42,14 @@ impl FromStr for Series {
         } else {
             Err(NotANumber)
         }
+    }
+}
+
+impl TryFrom<String> for Series {
+    type Error = NotANumber;
+
+    fn try_from(text: String) -> Result<Self, NotANumber> {
+        text.parse()
     }
 }
 
@@ -86,7 +95,7 @@ impl<'de> Deserialize<'de> for ReceiptNumber {
 /// Which of the two a document is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum ReceiptKind {
     /// A booking was paid and confirmed.

@@ -15,6 +15,7 @@ mod tests {
     use super::Word;
     use crate::desk::{DeskKind, DeskStatus};
     use crate::money::{Capture, OnDecline, RefundCause, RefundStatus};
+    use crate::receipt::ReceiptKind;
     use onrush_core::hold::HoldStatus;
     use onrush_core::saga::{Stage, Step};
     use serde::Serialize;
@@ -40,5 +41,6 @@ mod tests {
         check::<RefundStatus>();
         check::<DeskKind>();
         check::<DeskStatus>();
+        check::<ReceiptKind>();
     }
 }

@@ -121,12 +121,6 @@ pub(crate) struct List<T> {
 }
 
 impl<T> List<T> {
-    /// The tables.
-    #[cfg(feature = "cluster")]
-    pub(crate) fn from(&self) -> &'static str {
-        self.from
-    }
-
     /// The query that reads `columns`, and its values; `None` if there can be no rows.
     pub(crate) fn query(&self, columns: &str) -> Option<(String, &[Value])> {
         let Self { from, rest, values, .. } = self;

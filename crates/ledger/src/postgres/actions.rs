@@ -2,7 +2,7 @@
 
 use super::database::{Ask, execute};
 use super::fault::Fault;
-use super::rows::json_of;
+use super::rows::add;
 use crate::action::Action;
 use deadpool_postgres::Client;
 use onrush_core::Time;
@@ -15,10 +15,7 @@ pub(super) struct Note(pub(super) Action);
 
 impl Ask<()> for Note {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
-        let sql = "INSERT INTO actions SELECT * FROM \
-                   json_populate_recordset(NULL::actions, $1::text::json) \
-                   ON CONFLICT (request_id) DO NOTHING";
-        execute(db, sql, &[&json_of([&self.0])?]).await.map(drop)
+        add(db, &self.0).await.map(drop)
     }
 }
 

@@ -1,13 +1,25 @@
 //! Bookings as the feed tells of them.
 
-use super::database::{Ask, all, execute, first};
+use super::database::{Ask, execute};
 use super::fault::Fault;
 use super::query::{POSTGRES, PageOf};
-use super::rows::{json_of, parse};
+use super::rows::{json_of, parse, row_of, rows_of};
 use crate::booking::{Booking, BookingFilter, Buyer};
 use crate::lists;
+use crate::rows::Stored;
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::ids::BookingId;
+use std::sync::LazyLock;
+
+/// Adds bookings, and brings those that are there to what may change of them.
+static PUT: LazyLock<String> = LazyLock::new(|| {
+    let insert = &Booking::table().all.insert;
+    format!(
+        "{insert} ON CONFLICT (booking_id) DO UPDATE SET status = excluded.status, \
+         payment_id = excluded.payment_id, refund_minor = excluded.refund_minor, \
+         checked_in = excluded.checked_in, updated_at = excluded.updated_at"
+    )
+});
 
 /// One booking.
 pub(super) struct Find(pub(super) BookingId);
@@ -15,16 +27,14 @@ pub(super) struct Find(pub(super) BookingId);
 impl Ask<Option<Booking>> for Find {
     async fn run(&self, db: &mut Client) -> Result<Option<Booking>, Fault> {
         let sql = "SELECT row_to_json(bookings)::text FROM bookings WHERE booking_id = $1";
-        let found = first(db, sql, &[&self.0.as_str()]).await?;
-        found.map(|row| parse(row.try_get(0)?)).transpose()
+        row_of(db, sql, &[&self.0.as_str()]).await
     }
 }
 
 /// Those there are of some bookings.
 pub(super) async fn of_ids(db: &Transaction<'_>, ids: &[&str]) -> Result<Vec<Booking>, Fault> {
     let sql = "SELECT row_to_json(bookings)::text FROM bookings WHERE booking_id = ANY ($1)";
-    let found = all(db, sql, &[&ids]).await?;
-    found.iter().map(|row| parse(row.try_get(0)?)).collect()
+    rows_of(db, sql, &[&ids]).await
 }
 
 /// Adds or replaces bookings.
@@ -35,21 +45,7 @@ pub(super) async fn put(
     if bookings.len() == 0 {
         return Ok(());
     }
-    execute(
-        db,
-        "INSERT INTO bookings (booking_id, event_id, user_id, status, lines, prices_minor, \
-         types, amount_minor, fee_minor, currency, payment_id, refund_minor, checked_in, created_at, \
-         updated_at) \
-         SELECT booking_id, event_id, user_id, status, lines, prices_minor, types, amount_minor, \
-         fee_minor, currency, payment_id, refund_minor, checked_in, created_at, updated_at \
-         FROM json_populate_recordset(NULL::bookings, $1::text::json) \
-         ON CONFLICT (booking_id) DO UPDATE SET status = excluded.status, \
-         payment_id = excluded.payment_id, refund_minor = excluded.refund_minor, \
-         checked_in = excluded.checked_in, updated_at = excluded.updated_at",
-        &[&json_of(bookings)?],
-    )
-    .await
-    .map(drop)
+    execute(db, &PUT, &[&json_of(bookings)?]).await.map(drop)
 }
 
 /// Reads one page of bookings, each with its buyer.

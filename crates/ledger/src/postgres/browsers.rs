@@ -1,8 +1,9 @@
 //! Sessions of browsers.
 
-use super::database::{Ask, all, execute, first};
+use super::database::{Ask, execute};
 use super::fault::Fault;
-use super::rows::parse;
+use super::rows::{json_of, row_of, rows_of};
+use crate::rows::Stored;
 use crate::session::{BrowserSession, MAX_PER_KEY, SEEN_EVERY_MS, SessionsOf};
 use deadpool_postgres::Client;
 use onrush_core::Time;
@@ -13,7 +14,7 @@ pub(super) struct Begin(pub(super) BrowserSession, pub(super) i64);
 impl Ask<()> for Begin {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let Self(session, idle_ms) = self;
-        let BrowserSession { id, name, address, begun_at, seen_at, ends_at } = session;
+        let BrowserSession { name, begun_at, .. } = session;
         let db = db.transaction().await?;
         let idle = begun_at.plus_ms(-idle_ms).0;
         let sql = "DELETE FROM browser_sessions WHERE ends_at <= $1 OR seen_at <= $2";
@@ -25,13 +26,8 @@ impl Ask<()> for Begin {
             &[name, &(i64::from(MAX_PER_KEY) - 1)],
         )
         .await?;
-        execute(
-            &db,
-            "INSERT INTO browser_sessions (session_id, key_name, address, begun_at, seen_at, ends_at) \
-             VALUES ($1, $2, $3, $4, $5, $6)",
-            &[id, name, address, &begun_at.0, &seen_at.0, &ends_at.0],
-        )
-        .await?;
+        let row = json_of([session])?;
+        execute(&db, &BrowserSession::table().all.insert, &[&row]).await?;
         db.commit().await?;
         Ok(())
     }
@@ -49,14 +45,13 @@ impl Ask<Option<BrowserSession>> for Used {
         let Self { id, at, idle_ms } = self;
         let sql = "SELECT row_to_json(browser_sessions)::text FROM browser_sessions \
                    WHERE session_id = $1 AND ends_at > $2 AND seen_at > $3";
-        let found = first(db, sql, &[id, &at.0, &at.plus_ms(-idle_ms).0]).await?;
-        let Some(row) = found else { return Ok(None) };
-        let session: BrowserSession = parse(row.try_get(0)?)?;
-        if session.seen_at <= at.plus_ms(-SEEN_EVERY_MS) {
+        let found: Option<BrowserSession> =
+            row_of(db, sql, &[id, &at.0, &at.plus_ms(-idle_ms).0]).await?;
+        if found.as_ref().is_some_and(|it| it.seen_at <= at.plus_ms(-SEEN_EVERY_MS)) {
             let sql = "UPDATE browser_sessions SET seen_at = $2 WHERE session_id = $1";
             execute(db, sql, &[id, &at.0]).await?;
         }
-        Ok(Some(session))
+        Ok(found)
     }
 }
 
@@ -68,8 +63,7 @@ impl Ask<Vec<BrowserSession>> for Live {
         let Self(at, idle_ms) = self;
         let sql = "SELECT row_to_json(browser_sessions)::text FROM browser_sessions \
                    WHERE ends_at > $1 AND seen_at > $2 ORDER BY seen_at DESC, session_id";
-        let rows = all(db, sql, &[&at.0, &at.plus_ms(-idle_ms).0]).await?;
-        rows.iter().map(|row| parse(row.try_get(0)?)).collect()
+        rows_of(db, sql, &[&at.0, &at.plus_ms(-idle_ms).0]).await
     }
 }
 

@@ -1,40 +1,22 @@
 //! Who pays for bookings.
 
 use super::access::withdrawing;
-use super::database::{Ask, all, execute, first};
+use super::database::{Ask, all};
 use super::fault::Fault;
-use super::rows::{BuyerRow, json, limit, parse, parsed};
+use super::rows::{BuyerRow, limit, parsed, put_in, row_of};
 use crate::booking::{Buyer, BuyerOf};
-use deadpool_postgres::{Client, GenericClient, Transaction};
+use crate::rows::BUYERS;
+use deadpool_postgres::{Client, Transaction};
 use onrush_core::ids::{BookingId, EventId};
 use std::collections::BTreeSet;
 use tokio_postgres::Row;
-
-/// Adds or replaces buyers.
-pub(super) async fn put(db: &impl GenericClient, buyers: &[BuyerRow<'_>]) -> Result<(), Fault> {
-    if buyers.is_empty() {
-        return Ok(());
-    }
-    execute(
-        db,
-        "INSERT INTO buyers (booking_id, name, email, language, name_lower, email_lower) \
-         SELECT booking_id, name, email, language, name_lower, email_lower \
-         FROM json_populate_recordset(NULL::buyers, $1::text::json) \
-         ON CONFLICT (booking_id) DO UPDATE SET name = excluded.name, email = excluded.email, \
-         language = excluded.language, name_lower = excluded.name_lower, \
-         email_lower = excluded.email_lower",
-        &[&json(&buyers)?],
-    )
-    .await
-    .map(drop)
-}
 
 /// Says who pays for a booking.
 pub(super) struct SetBuyer(pub(super) BookingId, pub(super) Buyer);
 
 impl Ask<()> for SetBuyer {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
-        put(db, &[BuyerRow::of(&self.0, &self.1)]).await
+        put_in(db, &BUYERS, &[BuyerRow::of(&self.0, &self.1)]).await
     }
 }
 
@@ -44,8 +26,7 @@ pub(super) struct FindBuyer(pub(super) BookingId);
 impl Ask<Option<Buyer>> for FindBuyer {
     async fn run(&self, db: &mut Client) -> Result<Option<Buyer>, Fault> {
         let sql = "SELECT row_to_json(buyers)::text FROM buyers WHERE booking_id = $1";
-        let found = first(db, sql, &[&self.0.as_str()]).await?;
-        found.map(|row| parse(row.try_get(0)?)).transpose()
+        row_of(db, sql, &[&self.0.as_str()]).await
     }
 }
 

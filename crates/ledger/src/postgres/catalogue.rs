@@ -1,10 +1,11 @@
 //! The catalogue: events, prices and texts.
 
-use super::database::{Ask, all, execute, first};
+use super::database::{Ask, all, first};
 use super::fault::Fault;
-use super::rows::{json, parse, parsed};
+use super::rows::{parse, parsed, put_in};
 use crate::projection::CatalogueText;
-use deadpool_postgres::{Client, Transaction};
+use crate::rows::CATALOGUE_TEXTS;
+use deadpool_postgres::Client;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::money::Currency;
@@ -28,47 +29,6 @@ pub(super) struct PriceRow<'a> {
     pub(super) kind: &'a str,
     pub(super) name: &'a str,
     pub(super) price_minor: i64,
-}
-
-/// Adds or replaces events.
-pub(super) async fn put_events(
-    db: &Transaction<'_>,
-    events: &[&EventRow<'_>],
-) -> Result<(), Fault> {
-    if events.is_empty() {
-        return Ok(());
-    }
-    execute(
-        db,
-        "INSERT INTO catalogue_events (event_id, title, currency, settings, updated_at) \
-         SELECT event_id, title, currency, settings, updated_at \
-         FROM json_populate_recordset(NULL::catalogue_events, $1::text::json) \
-         ON CONFLICT (event_id) DO UPDATE SET title = excluded.title, currency = excluded.currency, \
-         settings = excluded.settings, updated_at = excluded.updated_at",
-        &[&json(&events)?],
-    )
-    .await
-    .map(drop)
-}
-
-/// Adds or replaces prices.
-pub(super) async fn put_prices(
-    db: &Transaction<'_>,
-    prices: &[&PriceRow<'_>],
-) -> Result<(), Fault> {
-    if prices.is_empty() {
-        return Ok(());
-    }
-    execute(
-        db,
-        "INSERT INTO catalogue_prices (event_id, kind, name, price_minor) \
-         SELECT event_id, kind, name, price_minor \
-         FROM json_populate_recordset(NULL::catalogue_prices, $1::text::json) \
-         ON CONFLICT (event_id, kind, name) DO UPDATE SET price_minor = excluded.price_minor",
-        &[&json(&prices)?],
-    )
-    .await
-    .map(drop)
 }
 
 /// The currency of an event's prices.
@@ -109,17 +69,7 @@ impl Ask<()> for SetText {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let Self(event_id, language, CatalogueText { title, description, venue }) = self;
         let row = TextRow { event_id, language, title, description, venue };
-        execute(
-            db,
-            "INSERT INTO catalogue_texts (event_id, language, title, description, venue) \
-             SELECT event_id, language, title, description, venue \
-             FROM json_populate_recordset(NULL::catalogue_texts, $1::text::json) \
-             ON CONFLICT (event_id, language) DO UPDATE SET title = excluded.title, \
-             description = excluded.description, venue = excluded.venue",
-            &[&json(&[row])?],
-        )
-        .await
-        .map(drop)
+        put_in(db, &CATALOGUE_TEXTS, &[row]).await
     }
 }
 

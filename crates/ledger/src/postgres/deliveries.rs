@@ -4,7 +4,7 @@ use super::claims::{Claimant, comes_free_in_ms, is_free, next_at};
 use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
 use super::query::{POSTGRES, PageOf};
-use super::rows::{OutcomeRow, json, json_of, limit, parse};
+use super::rows::{OutcomeRow, json, json_of, limit, parse, rows_of};
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::lists;
 use deadpool_postgres::{Client, Transaction};
@@ -112,8 +112,7 @@ impl Ask<Vec<Message>> for About {
                    ARRAY(SELECT channel FROM deliveries \
                    WHERE deliveries.message_id = messages.message_id ORDER BY channel) AS channels \
                    FROM messages WHERE booking_id = ANY ($1) ORDER BY at, message_id) AS told";
-        let found = all(db, sql, &[&bookings]).await?;
-        found.iter().map(|row| parse(row.try_get(0)?)).collect()
+        rows_of(db, sql, &[&bookings]).await
     }
 }
 

@@ -3,7 +3,7 @@
 use super::database::{Ask, execute, first};
 use super::deliveries;
 use super::fault::Fault;
-use super::rows::{json_of, parse, parsed};
+use super::rows::{add, parsed, row_of};
 use crate::delivery::Message;
 use crate::desk::{DeskEntry, DeskStatus, Settled};
 use crate::words::Word;
@@ -17,15 +17,7 @@ impl Ask<bool> for Note {
     async fn run(&self, db: &mut Client) -> Result<bool, Fault> {
         let Self(entry, message) = self;
         let db = db.transaction().await?;
-        let new = execute(
-            &db,
-            "INSERT INTO desk_entries SELECT * FROM \
-             json_populate_recordset(NULL::desk_entries, $1::text::json) \
-             ON CONFLICT (entry_id) DO NOTHING",
-            &[&json_of([entry])?],
-        )
-        .await?;
-        if new == 0 {
+        if !add(&db, entry).await? {
             // Whoever was first has its row locked until it is committed.
             let known = first(
                 &db,
@@ -68,13 +60,8 @@ impl Ask<Option<DeskEntry>> for Settle {
         if entry.contains('\0') {
             return Ok(None);
         }
-        let found = first(
-            db,
-            "UPDATE desk_entries SET settled_at = $2, settled_by = $3, settled_why = $4 \
-             WHERE entry_id = $1 RETURNING row_to_json(desk_entries)::text",
-            &[entry, at, by, why],
-        )
-        .await?;
-        found.map(|row| parse(row.try_get(0)?)).transpose()
+        let sql = "UPDATE desk_entries SET settled_at = $2, settled_by = $3, settled_why = $4 \
+                   WHERE entry_id = $1 RETURNING row_to_json(desk_entries)::text";
+        row_of(db, sql, &[entry, at, by, why]).await
     }
 }

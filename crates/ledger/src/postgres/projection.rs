@@ -3,14 +3,15 @@
 //! A page is folded in memory: what it concerns is read and locked, its facts are applied in order,
 //! and what came of it is written, each table with one statement however long the page is.
 
-use super::catalogue::{self, EventRow, PriceRow};
+use super::catalogue::{EventRow, PriceRow};
 use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
 use super::room_nights::Nights;
-use super::rows::{NoteRow, parse, parsed, signed, unsigned};
+use super::rows::{NoteRow, parsed, put_in, rows_of, signed, unsigned};
 use super::{bookings, deliveries, sagas};
 use crate::booking::Booking;
 use crate::projection::{Fact, FeedPosition, Moved, Projection};
+use crate::rows::{CATALOGUE_EVENTS, CATALOGUE_PRICES};
 use crate::saga::Saga;
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
@@ -141,15 +142,9 @@ impl<'a> Fold<'a> {
             fold.bookings
                 .insert(row.booking.clone(), Kept { row, is_new: false, is_changed: false });
         }
-        let found = all(
-            db,
-            "SELECT row_to_json(sagas)::text FROM sagas WHERE booking_id = ANY ($1) \
-             ORDER BY booking_id FOR UPDATE",
-            &[&ids],
-        )
-        .await?;
-        for found in found {
-            let row: Saga = parse(found.try_get(0)?)?;
+        let sql = "SELECT row_to_json(sagas)::text FROM sagas WHERE booking_id = ANY ($1) \
+                   ORDER BY booking_id FOR UPDATE";
+        for row in rows_of::<Saga>(db, sql, &[&ids]).await? {
             fold.sagas.insert(row.booking.clone(), Kept { row, is_new: false, is_changed: false });
         }
         let unfinished = all(
@@ -268,9 +263,9 @@ impl<'a> Fold<'a> {
             .collect();
         sagas::remember(db, &notes).await?;
         let events: Vec<_> = self.events.values().collect();
-        catalogue::put_events(db, &events).await?;
+        put_in(db, &CATALOGUE_EVENTS, &events).await?;
         let prices: Vec<_> = self.prices.values().collect();
-        catalogue::put_prices(db, &prices).await?;
+        put_in(db, &CATALOGUE_PRICES, &prices).await?;
         self.nights.write(db).await
     }
 }

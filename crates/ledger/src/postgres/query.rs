@@ -2,9 +2,10 @@
 
 use super::database::{Ask, all};
 use super::fault::Fault;
-use super::rows::{Stored, parse};
+use super::rows::parse;
 use crate::Page;
 use crate::lists::{Dialect, List, Value};
+use crate::rows::Record;
 use deadpool_postgres::Client;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -18,10 +19,10 @@ pub(super) struct PageOf<T> {
     pub(super) read: fn(&Row) -> Result<T, Fault>,
 }
 
-impl<T: Stored> PageOf<T> {
+impl<T: Record> PageOf<T> {
     /// Of a list of one table's rows.
     pub(super) fn rows(list: List<T>) -> Self {
-        let columns = format!("row_to_json({})::text", list.from());
+        let columns = format!("row_to_json({})::text", T::TABLE);
         Self { columns, list, read: |row| parse(row.try_get(0)?) }
     }
 }

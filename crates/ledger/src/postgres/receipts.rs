@@ -1,15 +1,15 @@
 //! Receipts and credit notes.
 
 use super::bookings;
-use super::database::{Ask, all, execute, first};
+use super::database::{Ask, execute, first};
 use super::fault::Fault;
 use super::query::{POSTGRES, PageOf};
-use super::rows::{json_of, parse, parsed};
+use super::rows::{json_of, parsed, row_of, rows_of};
 use super::sagas::RecordOf;
 use crate::booking::Buyer;
 use crate::lists;
 use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptNumber, Series, Taking};
-use crate::words::Word;
+use crate::rows::{ReceiptRow, Stored};
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
@@ -40,7 +40,8 @@ impl Ask<Vec<Receipt>> for Issue {
             let number = ReceiptNumber { series: self.series.clone(), number: last };
             let buyer = buyer_of(&db, &draft.booking).await?;
             let receipt = draft.clone().issued(number, receipt, issued_at, buyer);
-            put(&db, draft, &receipt).await?;
+            let row = json_of([&ReceiptRow::of(draft, &receipt)])?;
+            execute(&db, &Receipt::table().all.insert, &[&row]).await?;
             issued.push(receipt);
         }
         let sql = "UPDATE receipt_series SET last_number = $2 WHERE series = $1";
@@ -76,24 +77,7 @@ impl Issue {
 /// then takes the name off what was issued.
 async fn buyer_of(db: &Transaction<'_>, booking: &BookingId) -> Result<Option<Buyer>, Fault> {
     let sql = "SELECT row_to_json(buyers)::text FROM buyers WHERE booking_id = $1 FOR SHARE";
-    let row = first(db, sql, &[&booking.as_str()]).await?;
-    row.map(|row| parse(row.try_get(0)?)).transpose()
-}
-
-/// Adds a document. A credit note without its receipt is against the table's rules.
-async fn put(db: &Transaction<'_>, draft: &ReceiptDraft, receipt: &Receipt) -> Result<(), Fault> {
-    execute(
-        db,
-        "INSERT INTO receipts (series, number, kind, refund_id, corrects_series, corrects_number, \
-         booking_id, event_id, issued_at, currency, amount_minor, buyer_name, buyer_email_lower, \
-         document) \
-         SELECT series, number, $2, $3, corrects_series, corrects_number, booking_id, event_id, \
-         issued_at, currency, amount_minor, buyer_name, buyer_email_lower, document \
-         FROM json_populate_recordset(NULL::receipts, $1::text::json)",
-        &[&json_of([receipt])?, &draft.kind().word(), &draft.refund],
-    )
-    .await
-    .map(drop)
+    row_of(db, sql, &[&booking.as_str()]).await
 }
 
 /// The document about a booking's payment, or about one of its refunds.
@@ -104,8 +88,7 @@ async fn find(
 ) -> Result<Option<Receipt>, Fault> {
     let sql = "SELECT row_to_json(receipts)::text FROM receipts \
                WHERE booking_id = $1 AND coalesce(refund_id, '') = $2";
-    let found = first(db, sql, &[&booking.as_str(), &refund.unwrap_or_default()]).await?;
-    found.map(|row| parse(row.try_get(0)?)).transpose()
+    row_of(db, sql, &[&booking.as_str(), &refund.unwrap_or_default()]).await
 }
 
 /// What documents of some bookings are made of.
@@ -120,9 +103,8 @@ impl Ask<Vec<ReceiptBasis>> for Basis {
             let (Some(booking), Some(record)) = (booking, record) else { continue };
             let sql = "SELECT row_to_json(receipts)::text FROM receipts WHERE booking_id = $1 \
                        ORDER BY series, number";
-            let rows = all(&*db, sql, &[&id.as_str()]).await?;
-            let issued: Result<_, Fault> = rows.iter().map(|row| parse(row.try_get(0)?)).collect();
-            found.push(ReceiptBasis { booking, record, issued: issued? });
+            let issued = rows_of(&*db, sql, &[&id.as_str()]).await?;
+            found.push(ReceiptBasis { booking, record, issued });
         }
         Ok(found)
     }

@@ -2,17 +2,38 @@
 
 use super::claims::{Claimant, comes_free_in_ms, is_free, next_at};
 use super::database::{Ask, all, execute, first};
+use super::deliveries;
 use super::fault::Fault;
-use super::rows::{self, BuyerRow, NoteRow, json, json_of, limit, parse, parse_all, parsed};
+use super::rows::{
+    self, BuyerRow, NoteRow, json, json_of, limit, parse, parse_all, parsed, rows_of,
+};
 use super::writer::Slot;
-use super::{buyers, deliveries};
 use crate::LedgerError;
 use crate::money::{Payment, Refund};
+use crate::rows::{BUYERS, Stored};
 use crate::saga::{Saga, SagaNote, SagaRecord, Transition};
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::LazyLock;
+
+/// Writes sagas for the first time, and says which of them there were not.
+static BEGIN: LazyLock<String> = LazyLock::new(|| {
+    let insert = &Saga::table().all.insert;
+    format!("{insert} ORDER BY booking_id ON CONFLICT (booking_id) DO NOTHING RETURNING booking_id")
+});
+
+/// Writes sagas in place of those stored.
+static REPLACE: LazyLock<String> = LazyLock::new(|| {
+    let new = Saga::table().all.assigned("new");
+    format!(
+        "UPDATE sagas SET {new}, claimed_by = CASE WHEN $2 THEN NULL ELSE sagas.claimed_by END, \
+         claimed_until = CASE WHEN $2 THEN NULL ELSE sagas.claimed_until END \
+         FROM json_populate_recordset(NULL::sagas, $1::text::json) AS new \
+         WHERE sagas.booking_id = new.booking_id"
+    )
+});
 
 /// Everything about one booking's money, as it is at one moment.
 pub(super) struct RecordOf(pub(super) BookingId);
@@ -93,10 +114,10 @@ async fn write_rest(db: &Transaction<'_>, transitions: &[&Transition]) -> Result
         buyers.extend(buyer.as_ref().map(|buyer| BuyerRow::of(&saga.booking, buyer)));
         messages.extend(told);
     }
-    put_payments(db, payments.into_values()).await?;
-    put_refunds(db, refunds.into_values()).await?;
+    rows::put(db, payments.into_values()).await?;
+    rows::put(db, refunds.into_values()).await?;
     remember(db, &notes).await?;
-    buyers::put(db, &buyers).await?;
+    rows::put_in(db, &BUYERS, &buyers).await?;
     deliveries::put(db, messages).await
 }
 
@@ -132,18 +153,7 @@ pub(super) async fn begin(
     if sagas.is_empty() {
         return Ok(HashSet::new());
     }
-    let begun = all(
-        db,
-        "INSERT INTO sagas (saga_id, booking_id, event_id, user_id, amount_minor, currency, \
-         current_step, reserve_completed_at, payment_completed_at, updated_at, version, payment_id, \
-         next_at, tries, stuck) \
-         SELECT saga_id, booking_id, event_id, user_id, amount_minor, currency, current_step, \
-         reserve_completed_at, payment_completed_at, updated_at, version, payment_id, next_at, tries, \
-         stuck FROM json_populate_recordset(NULL::sagas, $1::text::json) ORDER BY booking_id \
-         ON CONFLICT (booking_id) DO NOTHING RETURNING booking_id",
-        &[&json_of(sagas)?],
-    )
-    .await?;
+    let begun = all(db, &BEGIN, &[&json_of(sagas)?]).await?;
     begun.iter().map(|row| parsed(row.try_get(0)?)).collect()
 }
 
@@ -158,22 +168,7 @@ pub(super) async fn replace(
     if sagas.is_empty() {
         return Ok(());
     }
-    execute(
-        db,
-        "UPDATE sagas SET saga_id = new.saga_id, event_id = new.event_id, user_id = new.user_id, \
-         amount_minor = new.amount_minor, currency = new.currency, current_step = new.current_step, \
-         reserve_completed_at = new.reserve_completed_at, \
-         payment_completed_at = new.payment_completed_at, updated_at = new.updated_at, \
-         version = new.version, payment_id = new.payment_id, next_at = new.next_at, \
-         tries = new.tries, stuck = new.stuck, \
-         claimed_by = CASE WHEN $2 THEN NULL ELSE sagas.claimed_by END, \
-         claimed_until = CASE WHEN $2 THEN NULL ELSE sagas.claimed_until END \
-         FROM json_populate_recordset(NULL::sagas, $1::text::json) AS new \
-         WHERE sagas.booking_id = new.booking_id",
-        &[&json_of(sagas)?, &ends_claim],
-    )
-    .await
-    .map(drop)
+    execute(db, &REPLACE, &[&json_of(sagas)?, &ends_claim]).await.map(drop)
 }
 
 /// Writes lines of history, each with the stage of the present payment as it is written by now.
@@ -191,61 +186,6 @@ pub(super) async fn remember(db: &Transaction<'_>, notes: &[NoteRow<'_>]) -> Res
          LEFT JOIN payments ON payments.booking_id = new.booking_id \
          AND payments.payment_id = new.payment_id",
         &[&json(&notes)?],
-    )
-    .await
-    .map(drop)
-}
-
-/// Adds or replaces payments.
-async fn put_payments(
-    db: &Transaction<'_>,
-    payments: impl ExactSizeIterator<Item = &Payment>,
-) -> Result<(), Fault> {
-    if payments.len() == 0 {
-        return Ok(());
-    }
-    execute(
-        db,
-        "INSERT INTO payments (booking_id, payment_id, gateway, reference, url, client_secret, \
-         amount_minor, currency, stage, capture, captured_minor, why, flagged, on_decline, created_at, \
-         updated_at) \
-         SELECT booking_id, payment_id, gateway, reference, url, client_secret, amount_minor, \
-         currency, stage, capture, captured_minor, why, flagged, on_decline, created_at, updated_at \
-         FROM json_populate_recordset(NULL::payments, $1::text::json) \
-         ON CONFLICT (booking_id, payment_id) DO UPDATE SET gateway = excluded.gateway, \
-         reference = excluded.reference, url = excluded.url, \
-         client_secret = excluded.client_secret, amount_minor = excluded.amount_minor, \
-         currency = excluded.currency, stage = excluded.stage, capture = excluded.capture, \
-         captured_minor = excluded.captured_minor, why = excluded.why, flagged = excluded.flagged, \
-         on_decline = excluded.on_decline, created_at = excluded.created_at, \
-         updated_at = excluded.updated_at",
-        &[&json_of(payments)?],
-    )
-    .await
-    .map(drop)
-}
-
-/// Adds or replaces refunds.
-async fn put_refunds(
-    db: &Transaction<'_>,
-    refunds: impl ExactSizeIterator<Item = &Refund>,
-) -> Result<(), Fault> {
-    if refunds.len() == 0 {
-        return Ok(());
-    }
-    execute(
-        db,
-        "INSERT INTO refunds (booking_id, refund_id, payment_id, amount_minor, currency, status, \
-         cause, decided_by, why, reference, created_at, updated_at) \
-         SELECT booking_id, refund_id, payment_id, amount_minor, currency, status, cause, \
-         decided_by, why, reference, created_at, updated_at \
-         FROM json_populate_recordset(NULL::refunds, $1::text::json) \
-         ON CONFLICT (booking_id, refund_id) DO UPDATE SET payment_id = excluded.payment_id, \
-         amount_minor = excluded.amount_minor, currency = excluded.currency, \
-         status = excluded.status, cause = excluded.cause, decided_by = excluded.decided_by, \
-         why = excluded.why, reference = excluded.reference, \
-         created_at = excluded.created_at, updated_at = excluded.updated_at",
-        &[&json_of(refunds)?],
     )
     .await
     .map(drop)
@@ -327,14 +267,9 @@ pub(super) struct History(pub(super) BookingId);
 
 impl Ask<Vec<SagaNote>> for History {
     async fn run(&self, db: &mut Client) -> Result<Vec<SagaNote>, Fault> {
-        let found = all(
-            db,
-            "SELECT row_to_json(saga_history)::text FROM saga_history \
-             JOIN sagas ON sagas.number = saga_history.saga WHERE booking_id = $1 \
-             ORDER BY saga_history.version",
-            &[&self.0.as_str()],
-        )
-        .await?;
-        found.iter().map(|row| parse(row.try_get(0)?)).collect()
+        let sql = "SELECT row_to_json(saga_history)::text FROM saga_history \
+                   JOIN sagas ON sagas.number = saga_history.saga WHERE booking_id = $1 \
+                   ORDER BY saga_history.version";
+        rows_of(db, sql, &[&self.0.as_str()]).await
     }
 }

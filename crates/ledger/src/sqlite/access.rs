@@ -1,6 +1,5 @@
 //! Links of bookings that were withdrawn, and codes that carry visitors.
 
-use super::columns::Columns;
 use super::statements::Statements;
 use crate::access::CarryCode;
 use crate::booking::BuyerOf;
@@ -10,7 +9,7 @@ use rusqlite::params;
 
 pub(super) fn generation(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<u32> {
     let sql = "SELECT generation FROM link_generations WHERE booking_id = ?1";
-    Ok(db.first(sql, [booking.as_str()], |row| Columns::of(row).count())?.unwrap_or(0))
+    Ok(db.first(sql, [booking.as_str()])?.unwrap_or(0))
 }
 
 pub(super) fn withdraw(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<u32> {
@@ -70,6 +69,5 @@ pub(super) fn take(
     db.first(
         "DELETE FROM carry_codes WHERE hash = ?1 AND expires_at > ?2 RETURNING user_id",
         params![hash, at.0],
-        |row| Columns::of(row).parsed(),
     )
 }

@@ -1,22 +1,21 @@
 //! Sessions of browsers.
 
-use super::columns::Columns;
 use super::statements::Statements;
+use crate::rows::Record;
 use crate::session::{BrowserSession, MAX_PER_KEY, SEEN_EVERY_MS, SessionsOf};
 use onrush_core::Time;
-use rusqlite::{Row, params};
+use rusqlite::params;
+use std::sync::LazyLock;
 
-fn read(row: &Row<'_>) -> rusqlite::Result<BrowserSession> {
-    let mut columns = Columns::of(row);
-    Ok(BrowserSession {
-        id: columns.take()?,
-        name: columns.take()?,
-        address: columns.take()?,
-        begun_at: columns.time()?,
-        seen_at: columns.time()?,
-        ends_at: columns.time()?,
-    })
-}
+/// Reads the session of an id, if it is not over.
+static LIVE: LazyLock<String> = LazyLock::new(|| {
+    BrowserSession::select("WHERE session_id = ?1 AND ends_at > ?2 AND seen_at > ?3")
+});
+
+/// Reads all that are not over.
+static ALL_LIVE: LazyLock<String> = LazyLock::new(|| {
+    BrowserSession::select("WHERE ends_at > ?1 AND seen_at > ?2 ORDER BY seen_at DESC, session_id")
+});
 
 /// Writes a session down; of those that are over, and of too many of one key, nothing is left.
 pub(super) fn begin(
@@ -24,7 +23,7 @@ pub(super) fn begin(
     session: &BrowserSession,
     idle_ms: i64,
 ) -> rusqlite::Result<()> {
-    let BrowserSession { id, name, address, begun_at, seen_at, ends_at } = session;
+    let BrowserSession { name, begun_at, .. } = session;
     db.execute(
         "DELETE FROM browser_sessions WHERE ends_at <= ?1 OR seen_at <= ?2",
         [begun_at.0, begun_at.plus_ms(-idle_ms).0],
@@ -35,12 +34,7 @@ pub(super) fn begin(
          LIMIT -1 OFFSET ?2)",
         params![name, MAX_PER_KEY - 1],
     )?;
-    db.execute(
-        "INSERT INTO browser_sessions (session_id, key_name, address, begun_at, seen_at, ends_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![id, name, address, begun_at.0, seen_at.0, ends_at.0],
-    )
-    .map(drop)
+    db.insert(session)
 }
 
 /// A session that is not over at `at`, which is used then.
@@ -50,12 +44,8 @@ pub(super) fn used(
     at: Time,
     idle_ms: i64,
 ) -> rusqlite::Result<Option<BrowserSession>> {
-    let found = db.first(
-        "SELECT session_id, key_name, address, begun_at, seen_at, ends_at FROM browser_sessions \
-         WHERE session_id = ?1 AND ends_at > ?2 AND seen_at > ?3",
-        params![id, at.0, at.plus_ms(-idle_ms).0],
-        read,
-    )?;
+    let found: Option<BrowserSession> =
+        db.first(&LIVE, params![id, at.0, at.plus_ms(-idle_ms).0])?;
     if found.as_ref().is_some_and(|it| it.seen_at <= at.plus_ms(-SEEN_EVERY_MS)) {
         db.execute(
             "UPDATE browser_sessions SET seen_at = ?2 WHERE session_id = ?1",
@@ -71,11 +61,7 @@ pub(super) fn list(
     at: Time,
     idle_ms: i64,
 ) -> rusqlite::Result<Vec<BrowserSession>> {
-    let mut statement = db.connection().prepare(
-        "SELECT session_id, key_name, address, begun_at, seen_at, ends_at FROM browser_sessions \
-         WHERE ends_at > ?1 AND seen_at > ?2 ORDER BY seen_at DESC, session_id",
-    )?;
-    statement.query_map([at.0, at.plus_ms(-idle_ms).0], read)?.collect()
+    db.all(&ALL_LIVE, [at.0, at.plus_ms(-idle_ms).0])
 }
 
 /// Ends sessions; says how many.

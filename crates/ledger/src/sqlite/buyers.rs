@@ -1,41 +1,26 @@
 //! Who pays for bookings.
 
 use super::access;
-use super::columns::Columns;
 use super::statements::Statements;
 use crate::booking::{Buyer, BuyerOf};
+use crate::rows::{BUYERS, Record};
 use onrush_core::ids::BookingId;
-use rusqlite::{Row, params};
+use rusqlite::params;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// Reads who pays for one booking.
+static FIND: LazyLock<String> = LazyLock::new(|| Buyer::select("WHERE booking_id = ?1"));
 
 pub(super) fn put(db: &Statements<'_>, booking: &BookingId, buyer: &Buyer) -> rusqlite::Result<()> {
     let Buyer { name, email, language } = buyer;
     let (name_lower, email_lower) = (name.to_lowercase(), email.to_lowercase());
-    let columns = params![booking.as_str(), name, email, language, name_lower, email_lower];
-    let known = db.execute(
-        "UPDATE buyers SET name = ?2, email = ?3, language = ?4, name_lower = ?5, email_lower = ?6 \
-         WHERE booking_id = ?1",
-        columns,
-    )?;
-    if known == 0 {
-        db.execute(
-            "INSERT INTO buyers (booking_id, name, email, language, name_lower, email_lower) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            columns,
-        )?;
-    }
-    Ok(())
+    let values = params![booking.as_str(), name, email, language, name_lower, email_lower];
+    db.put_values(&BUYERS, values)
 }
 
 pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<Buyer>> {
-    db.first(
-        "SELECT name, email, language FROM buyers WHERE booking_id = ?1",
-        [booking.as_str()],
-        |row| {
-            let mut columns = Columns::of(row);
-            Ok(Buyer { name: columns.take()?, email: columns.take()?, language: columns.take()? })
-        },
-    )
+    db.first(&FIND, [booking.as_str()])
 }
 
 /// Bookings that a person has to do with, by id.
@@ -54,28 +39,24 @@ pub(super) fn bookings_of(
              UNION SELECT booking_id FROM buyers WHERE booking_id = ?1) \
              WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
             params![booking.as_str(), after, limit],
-            |row| Columns::of(row).parsed(),
         ),
         BuyerOf::User(user) => db.all(
             "SELECT booking_id FROM (SELECT booking_id FROM bookings WHERE user_id = ?1 \
              UNION SELECT booking_id FROM sagas WHERE user_id = ?1) \
              WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
             params![user.as_str(), after, limit],
-            |row| Columns::of(row).parsed(),
         ),
         BuyerOf::Email(email) => db.all(
             "SELECT booking_id FROM (SELECT booking_id FROM buyers WHERE email_lower = ?1 \
              UNION SELECT booking_id FROM receipts WHERE buyer_email_lower = ?1) \
              WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
             params![email.to_lowercase(), after, limit],
-            |row| Columns::of(row).parsed(),
         ),
         BuyerOf::Event(event) => db.all(
             "SELECT booking_id FROM (SELECT booking_id FROM bookings WHERE event_id = ?1 \
              UNION SELECT booking_id FROM sagas WHERE event_id = ?1) \
              WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
             params![event.as_str(), after, limit],
-            |row| Columns::of(row).parsed(),
         ),
     }
 }
@@ -89,17 +70,12 @@ pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u6
     Ok(bookings.len() as u64)
 }
 
-fn id(row: &Row<'_>) -> rusqlite::Result<String> {
-    Columns::of(row).take()
-}
-
 /// Deletes rows of buyers; says of which bookings.
 fn erase_rows(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<Vec<String>> {
     match whose {
         BuyerOf::Booking(booking) => db.all(
             "DELETE FROM buyers WHERE booking_id = ?1 RETURNING booking_id",
             [booking.as_str()],
-            id,
         ),
         // A booking may have come to its saga and not yet, through the feed, to the bookings.
         BuyerOf::User(user) => db.all(
@@ -107,19 +83,16 @@ fn erase_rows(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<Vec<Stri
              WHERE user_id = ?1 UNION SELECT booking_id FROM sagas WHERE user_id = ?1) \
              RETURNING booking_id",
             [user.as_str()],
-            id,
         ),
         BuyerOf::Email(email) => db.all(
             "DELETE FROM buyers WHERE email_lower = ?1 RETURNING booking_id",
             [email.to_lowercase()],
-            id,
         ),
         BuyerOf::Event(event) => db.all(
             "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
              WHERE event_id = ?1 UNION SELECT booking_id FROM sagas WHERE event_id = ?1) \
              RETURNING booking_id",
             [event.as_str()],
-            id,
         ),
     }
 }
@@ -132,7 +105,6 @@ fn erase_names(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<Vec<Str
             "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
              WHERE booking_id = ?1 AND buyer_name IS NOT NULL RETURNING booking_id",
             [booking.as_str()],
-            id,
         ),
         BuyerOf::User(user) => db.all(
             "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
@@ -140,7 +112,6 @@ fn erase_names(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<Vec<Str
              UNION SELECT booking_id FROM sagas WHERE user_id = ?1) \
              AND buyer_name IS NOT NULL RETURNING booking_id",
             [user.as_str()],
-            id,
         ),
         // What was issued to others stays.
         BuyerOf::Email(email) => db.all(
@@ -149,13 +120,11 @@ fn erase_names(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<Vec<Str
              AND booking_id IN (SELECT booking_id FROM buyers WHERE email_lower = ?1) \
              RETURNING booking_id",
             [email.to_lowercase()],
-            id,
         ),
         BuyerOf::Event(event) => db.all(
             "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
              WHERE event_id = ?1 AND buyer_name IS NOT NULL RETURNING booking_id",
             [event.as_str()],
-            id,
         ),
     }
 }

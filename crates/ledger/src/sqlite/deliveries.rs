@@ -1,54 +1,50 @@
 //! Messages, and their delivery over each channel.
 
-use super::columns::Columns;
 use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::lists;
+use crate::rows::Record;
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
-use rusqlite::{Row, params};
+use rusqlite::params;
+use std::sync::LazyLock;
+
+/// Reads what is due over one channel.
+static DUE: LazyLock<String> = LazyLock::new(|| {
+    let message = Message::list();
+    format!(
+        "SELECT {message}, attempts, since \
+         FROM deliveries JOIN messages ON messages.message_id = deliveries.message_id \
+         WHERE channel = ?1 AND next_at IS NOT NULL AND next_at <= ?2 ORDER BY next_at LIMIT ?3"
+    )
+});
+
+/// Reads what was to be told of some bookings.
+static ABOUT: LazyLock<String> = LazyLock::new(|| {
+    let message = Message::list();
+    format!(
+        "SELECT {message}, (SELECT json_group_array(channel) \
+         FROM deliveries WHERE deliveries.message_id = messages.message_id) FROM messages \
+         WHERE booking_id IN (SELECT value FROM json_each(?1)) ORDER BY at, message_id"
+    )
+});
 
 /// Writes down a message with a delivery for each of its channels, due at once. One that is known
 /// is dropped whole.
 pub(super) fn put(db: &Statements<'_>, message: &Message) -> rusqlite::Result<()> {
-    let Message { id, kind, event, booking, at, body, channels } = message;
-    let new = db.execute(
-        "INSERT INTO messages (message_id, kind, event_id, booking_id, at, body) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (message_id) DO NOTHING",
-        params![
-            id,
-            kind,
-            event.as_str(),
-            booking.as_ref().map(|booking| booking.as_str()),
-            at.0,
-            body
-        ],
-    )?;
-    if new == 0 {
+    if !db.add(message)? {
         return Ok(());
     }
-    for channel in channels {
+    for channel in &message.channels {
         db.execute(
             "INSERT INTO deliveries (message_id, channel, attempts, since, next_at) \
              VALUES (?1, ?2, 0, ?3, ?3) ON CONFLICT (message_id, channel) DO NOTHING",
-            params![id, channel, at.0],
+            params![message.id, channel, message.at.0],
         )?;
     }
     Ok(())
-}
-
-fn message(columns: &mut Columns<'_, '_>) -> rusqlite::Result<Message> {
-    Ok(Message {
-        id: columns.take()?,
-        kind: columns.take()?,
-        event: columns.parsed()?,
-        booking: columns.parsed_if_any()?,
-        at: columns.time()?,
-        body: columns.take()?,
-        channels: Vec::new(),
-    })
 }
 
 pub(super) fn due(
@@ -57,36 +53,16 @@ pub(super) fn due(
     at: Time,
     limit: usize,
 ) -> rusqlite::Result<Vec<Delivery>> {
-    db.all(
-        "SELECT messages.message_id, kind, event_id, booking_id, at, body, attempts, since \
-         FROM deliveries JOIN messages ON messages.message_id = deliveries.message_id \
-         WHERE channel = ?1 AND next_at IS NOT NULL AND next_at <= ?2 ORDER BY next_at LIMIT ?3",
-        params![channel, at.0, i64::try_from(limit).unwrap_or(i64::MAX)],
-        |row| {
-            let mut columns = Columns::of(row);
-            Ok(Delivery {
-                message: message(&mut columns)?,
-                attempts: columns.count()?,
-                since: columns.time()?,
-            })
-        },
-    )
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let due = db.all(&DUE, params![channel, at.0, limit])?.into_iter();
+    Ok(due.map(|(message, attempts, since)| Delivery { message, attempts, since }).collect())
 }
 
 /// What was to be told of bookings, with the channels over which that is still to be done.
 pub(super) fn about(db: &Statements<'_>, bookings: &[BookingId]) -> rusqlite::Result<Vec<Message>> {
     let bookings: Vec<&str> = bookings.iter().map(BookingId::as_str).collect();
-    db.all(
-        "SELECT message_id, kind, event_id, booking_id, at, body, (SELECT json_group_array(channel) \
-         FROM deliveries WHERE deliveries.message_id = messages.message_id) FROM messages \
-         WHERE booking_id IN (SELECT value FROM json_each(?1)) ORDER BY at, message_id",
-        [serde_json::json!(bookings).to_string()],
-        |row| {
-            let mut columns = Columns::of(row);
-            let message = message(&mut columns)?;
-            Ok(Message { channels: columns.json()?, ..message })
-        },
-    )
+    let told = db.all(&ABOUT, [serde_json::json!(bookings).to_string()])?.into_iter();
+    Ok(told.map(|(message, channels)| Message { channels, ..message }).collect())
 }
 
 pub(super) fn next(db: &Statements<'_>, channel: &str) -> rusqlite::Result<Option<Time>> {
@@ -94,7 +70,6 @@ pub(super) fn next(db: &Statements<'_>, channel: &str) -> rusqlite::Result<Optio
         "SELECT next_at FROM deliveries WHERE channel = ?1 AND next_at IS NOT NULL \
          ORDER BY next_at LIMIT 1",
         [channel],
-        |row| Columns::of(row).time(),
     )
 }
 
@@ -124,26 +99,21 @@ pub(super) fn delivered(
     Ok(())
 }
 
-fn read_dead(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
-    let mut columns = Columns::of(row);
-    Ok(DeadLetter {
-        message: message(&mut columns)?,
-        channel: columns.take()?,
-        attempts: columns.count()?,
-        died_at: columns.time()?,
-        error: columns.take()?,
-    })
-}
-
 pub(super) fn dead(
     db: &Statements<'_>,
     channel: Option<&str>,
     after: Option<&str>,
     limit: usize,
 ) -> rusqlite::Result<Page<DeadLetter>> {
-    let columns = "messages.message_id, kind, event_id, booking_id, at, body, channel, attempts, \
-                   died_at, error";
-    query::page(db, columns, &lists::dead_letters(&SQLITE, channel, after, limit), read_dead)
+    let columns = format!("{}, channel, attempts, died_at, error", Message::list());
+    let list = lists::dead_letters(&SQLITE, channel, after, limit);
+    query::page_of(db, &columns, &list, |(message, channel, attempts, died_at, error)| DeadLetter {
+        message,
+        channel,
+        attempts,
+        died_at,
+        error,
+    })
 }
 
 /// Makes what was given up due again, as if it had never been tried.

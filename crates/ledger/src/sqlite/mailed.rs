@@ -22,7 +22,6 @@ pub(super) fn may(
     let first: Option<String> = db.first(
         "SELECT message_id FROM mailed WHERE address = ?1 AND event_id = ?2",
         params![address.as_slice(), event.as_str()],
-        |row| row.get(0),
     )?;
     Ok(first.as_deref() == Some(message))
 }

@@ -16,7 +16,6 @@ mod bookings;
 mod browsers;
 mod buyers;
 mod catalogue;
-mod columns;
 mod copy;
 mod database;
 mod deliveries;

@@ -1,98 +1,35 @@
 //! Payments, refunds and their sums.
 
-use super::columns::Columns;
 use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
 use crate::lists;
 use crate::money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
-use crate::words::Word;
+use crate::rows::Record;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::saga::Stage;
-use rusqlite::{Row, params};
+use std::sync::LazyLock;
 
-macro_rules! payment_columns {
-    () => {
-        "payment_id, booking_id, gateway, reference, url, client_secret, amount_minor, \
-         currency, stage, capture, captured_minor, why, flagged, on_decline, created_at, updated_at"
-    };
-}
+/// Reads the payments of one booking.
+static PAYMENTS_OF: LazyLock<String> =
+    LazyLock::new(|| Payment::select("WHERE booking_id = ?1 ORDER BY created_at, payment_id"));
 
-macro_rules! refund_columns {
-    () => {
-        "refund_id, booking_id, payment_id, amount_minor, currency, status, cause, \
-         decided_by, why, reference, created_at, updated_at"
-    };
-}
-
-fn read_payment(row: &Row<'_>) -> rusqlite::Result<Payment> {
-    let mut columns = Columns::of(row);
-    Ok(Payment {
-        payment: columns.parsed()?,
-        booking: columns.parsed()?,
-        gateway: columns.take()?,
-        reference: columns.take()?,
-        url: columns.take()?,
-        client_secret: columns.take()?,
-        amount_minor: columns.take()?,
-        currency: columns.parsed()?,
-        stage: columns.word()?,
-        capture: columns.word()?,
-        captured_minor: columns.take()?,
-        why: columns.take()?,
-        flagged: columns.take()?,
-        on_decline: columns.word()?,
-        created_at: columns.time()?,
-        updated_at: columns.time()?,
-    })
-}
-
-fn read_refund(row: &Row<'_>) -> rusqlite::Result<Refund> {
-    let mut columns = Columns::of(row);
-    Ok(Refund {
-        refund: columns.take()?,
-        booking: columns.parsed()?,
-        payment: columns.parsed()?,
-        amount_minor: columns.take()?,
-        currency: columns.parsed()?,
-        status: columns.word()?,
-        cause: columns.word()?,
-        decided_by: columns.take()?,
-        why: columns.take()?,
-        reference: columns.take()?,
-        created_at: columns.time()?,
-        updated_at: columns.time()?,
-    })
-}
+/// Reads the refunds of one booking.
+static REFUNDS_OF: LazyLock<String> =
+    LazyLock::new(|| Refund::select("WHERE booking_id = ?1 ORDER BY created_at, refund_id"));
 
 pub(super) fn payments_of(
     db: &Statements<'_>,
     booking: &BookingId,
 ) -> rusqlite::Result<Vec<Payment>> {
-    db.all(
-        concat!(
-            "SELECT ",
-            payment_columns!(),
-            " FROM payments WHERE booking_id = ?1 ORDER BY created_at, payment_id"
-        ),
-        [booking.as_str()],
-        read_payment,
-    )
+    db.all(&PAYMENTS_OF, [booking.as_str()])
 }
 
 pub(super) fn refunds_of(
     db: &Statements<'_>,
     booking: &BookingId,
 ) -> rusqlite::Result<Vec<Refund>> {
-    db.all(
-        concat!(
-            "SELECT ",
-            refund_columns!(),
-            " FROM refunds WHERE booking_id = ?1 ORDER BY created_at, refund_id"
-        ),
-        [booking.as_str()],
-        read_refund,
-    )
+    db.all(&REFUNDS_OF, [booking.as_str()])
 }
 
 /// Where a payment stands.
@@ -104,91 +41,16 @@ pub(super) fn stage(
     db.first(
         "SELECT stage FROM payments WHERE booking_id = ?1 AND payment_id = ?2",
         [booking.as_str(), payment.as_str()],
-        |row| Columns::of(row).word(),
     )
 }
 
 /// Whether a booking has a payment that is neither void nor refunded.
 pub(super) fn is_unfinished(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<bool> {
-    db.first(
+    let found: Option<i64> = db.first(
         "SELECT 1 FROM payments WHERE booking_id = ?1 AND stage NOT IN ('void', 'refunded') LIMIT 1",
         [booking.as_str()],
-        |_| Ok(()),
-    )
-    .map(|found| found.is_some())
-}
-
-/// Adds or replaces a payment. Most are known already, and SQLite's `DO UPDATE` costs it a
-/// temporary table each time.
-pub(super) fn put_payment(db: &Statements<'_>, payment: &Payment) -> rusqlite::Result<()> {
-    let columns = params![
-        payment.booking.as_str(),
-        payment.payment.as_str(),
-        payment.gateway,
-        payment.reference,
-        payment.url,
-        payment.client_secret,
-        payment.amount_minor,
-        payment.currency.as_str(),
-        payment.stage.word(),
-        payment.captured_minor,
-        payment.why,
-        payment.flagged,
-        payment.on_decline.word(),
-        payment.created_at.0,
-        payment.updated_at.0,
-        payment.capture.word(),
-    ];
-    let known = db.execute(
-        "UPDATE payments SET gateway = ?3, reference = ?4, url = ?5, client_secret = ?6, \
-         amount_minor = ?7, currency = ?8, stage = ?9, captured_minor = ?10, why = ?11, \
-         flagged = ?12, on_decline = ?13, created_at = ?14, updated_at = ?15, capture = ?16 \
-         WHERE booking_id = ?1 AND payment_id = ?2",
-        columns,
     )?;
-    if known == 0 {
-        db.execute(
-            "INSERT INTO payments (booking_id, payment_id, gateway, reference, url, client_secret, \
-             amount_minor, currency, stage, captured_minor, why, flagged, on_decline, created_at, \
-             updated_at, capture) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-             ?15, ?16)",
-            columns,
-        )?;
-    }
-    Ok(())
-}
-
-/// Adds or replaces a refund.
-pub(super) fn put_refund(db: &Statements<'_>, refund: &Refund) -> rusqlite::Result<()> {
-    let columns = params![
-        refund.booking.as_str(),
-        refund.refund,
-        refund.payment.as_str(),
-        refund.amount_minor,
-        refund.currency.as_str(),
-        refund.status.word(),
-        refund.why,
-        refund.reference,
-        refund.created_at.0,
-        refund.updated_at.0,
-        refund.cause.word(),
-        refund.decided_by,
-    ];
-    let known = db.execute(
-        "UPDATE refunds SET payment_id = ?3, amount_minor = ?4, currency = ?5, status = ?6, why = ?7, \
-         reference = ?8, created_at = ?9, updated_at = ?10, cause = ?11, decided_by = ?12 \
-         WHERE booking_id = ?1 AND refund_id = ?2",
-        columns,
-    )?;
-    if known == 0 {
-        db.execute(
-            "INSERT INTO refunds (booking_id, refund_id, payment_id, amount_minor, currency, status, \
-             why, reference, created_at, updated_at, cause, decided_by) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-            columns,
-        )?;
-    }
-    Ok(())
+    Ok(found.is_some())
 }
 
 pub(super) fn payments(
@@ -196,7 +58,7 @@ pub(super) fn payments(
     filter: &PaymentFilter,
     limit: usize,
 ) -> rusqlite::Result<Page<Payment>> {
-    query::page(db, payment_columns!(), &lists::payments(&SQLITE, filter, limit), read_payment)
+    query::page(db, &lists::payments(&SQLITE, filter, limit))
 }
 
 pub(super) fn refunds(
@@ -204,7 +66,7 @@ pub(super) fn refunds(
     filter: &PaymentFilter,
     limit: usize,
 ) -> rusqlite::Result<Page<Refund>> {
-    query::page(db, refund_columns!(), &lists::refunds(&SQLITE, filter, limit), read_refund)
+    query::page(db, &lists::refunds(&SQLITE, filter, limit))
 }
 
 /// All payments, by booking.
@@ -213,7 +75,7 @@ pub(super) fn all_payments(
     after: Option<&str>,
     limit: usize,
 ) -> rusqlite::Result<Page<Payment>> {
-    query::page(db, payment_columns!(), &lists::all_payments(&SQLITE, after, limit), read_payment)
+    query::page(db, &lists::all_payments(&SQLITE, after, limit))
 }
 
 /// All refunds, by booking.
@@ -222,51 +84,33 @@ pub(super) fn all_refunds(
     after: Option<&str>,
     limit: usize,
 ) -> rusqlite::Result<Page<Refund>> {
-    query::page(db, refund_columns!(), &lists::all_refunds(&SQLITE, after, limit), read_refund)
+    query::page(db, &lists::all_refunds(&SQLITE, after, limit))
 }
 
 pub(super) fn open_money(db: &Statements<'_>, event: &EventId) -> rusqlite::Result<OpenMoney> {
-    let found = db.first(&lists::OPEN_MONEY, [event.as_str()], |row| {
-        let mut columns = Columns::of(row);
-        Ok(OpenMoney { under_way: columns.count()?, without_document: columns.count()? })
-    })?;
-    Ok(found.unwrap_or_default())
+    let (under_way, without_document) =
+        db.first(&lists::OPEN_MONEY, [event.as_str()])?.unwrap_or_default();
+    Ok(OpenMoney { under_way, without_document })
 }
 
 pub(super) fn totals(db: &Statements<'_>) -> rusqlite::Result<Totals> {
-    let mut totals = Totals::default();
-    db.first(
-        "SELECT count(CASE WHEN current_step NOT IN ('CONFIRMED', 'FAILED') THEN 1 END), count(stuck) \
-         FROM sagas",
-        [],
-        |row| {
-            let mut columns = Columns::of(row);
-            totals.open_sagas = columns.count()?;
-            totals.stuck_sagas = columns.count()?;
-            Ok(())
-        },
-    )?;
-    db.first(
-        "SELECT count(*), coalesce(sum(captured_minor), 0) FROM payments WHERE captured_minor > 0",
-        [],
-        |row| {
-            let mut columns = Columns::of(row);
-            totals.captured_payments = columns.count()?;
-            totals.captured_minor = columns.take()?;
-            Ok(())
-        },
-    )?;
-    db.first(
-        "SELECT coalesce(sum(CASE WHEN status = 'done' THEN amount_minor END), 0), \
+    let sagas = "SELECT \
+         count(CASE WHEN current_step NOT IN ('CONFIRMED', 'FAILED') THEN 1 END), count(stuck) \
+         FROM sagas";
+    let (open_sagas, stuck_sagas) = db.first(sagas, [])?.unwrap_or_default();
+    let payments =
+        "SELECT count(*), coalesce(sum(captured_minor), 0) FROM payments WHERE captured_minor > 0";
+    let (captured_payments, captured_minor) = db.first(payments, [])?.unwrap_or_default();
+    let refunds = "SELECT coalesce(sum(CASE WHEN status = 'done' THEN amount_minor END), 0), \
          coalesce(sum(CASE WHEN status IN ('requested', 'sent') THEN amount_minor END), 0) \
-         FROM refunds",
-        [],
-        |row| {
-            let mut columns = Columns::of(row);
-            totals.refunded_minor = columns.take()?;
-            totals.refunding_minor = columns.take()?;
-            Ok(())
-        },
-    )?;
-    Ok(totals)
+         FROM refunds";
+    let (refunded_minor, refunding_minor) = db.first(refunds, [])?.unwrap_or_default();
+    Ok(Totals {
+        open_sagas,
+        stuck_sagas,
+        captured_payments,
+        captured_minor,
+        refunded_minor,
+        refunding_minor,
+    })
 }

@@ -1,29 +1,23 @@
 //! What pages of the feed make of the rows.
 
-use super::columns::signed;
 use super::mailbox::Fault;
 use super::statements::Statements;
 use super::{bookings, catalogue, deliveries, money, sagas};
 use crate::projection::{Fact, FeedPosition, Moved, Projection};
 use crate::saga::Saga;
-use onrush_core::Time;
 use rusqlite::{Connection, params};
 
 /// The version whose tables say first which journal was followed.
 const SAYS_JOURNAL: u32 = 5;
 
 pub(super) fn cursor(db: &Statements<'_>) -> rusqlite::Result<u64> {
-    let seq = db.first("SELECT seq FROM feed_cursor WHERE id = 1", [], |row| row.get(0))?;
-    Ok(seq.map_or(0, i64::cast_unsigned))
+    Ok(db.first("SELECT seq FROM feed_cursor WHERE id = 1", [])?.unwrap_or(0))
 }
 
 pub(super) fn position(db: &Statements<'_>) -> rusqlite::Result<FeedPosition> {
-    let found = db.first("SELECT seq, at, journal FROM feed_cursor WHERE id = 1", [], |row| {
-        let at: Option<i64> = row.get(1)?;
-        let seq = row.get::<_, i64>(0)?.cast_unsigned();
-        Ok(FeedPosition { seq, at: at.map(Time), journal: row.get(2)? })
-    })?;
-    Ok(found.unwrap_or_default())
+    let found = db.first("SELECT seq, at, journal FROM feed_cursor WHERE id = 1", [])?;
+    let (seq, at, journal) = found.unwrap_or_default();
+    Ok(FeedPosition { seq, at, journal })
 }
 
 /// The same of tables that a version before may have made, as its connection reads them.
@@ -38,7 +32,7 @@ pub(super) fn position_of(connection: &Connection, version: u32) -> rusqlite::Re
 pub(super) fn follow(db: &Statements<'_>, position: &FeedPosition) -> rusqlite::Result<()> {
     let FeedPosition { seq, at, journal } = position;
     let sql = "UPDATE feed_cursor SET seq = ?1, at = ?2, journal = ?3 WHERE id = 1";
-    db.execute(sql, params![signed(*seq), at.map(|at| at.0), journal]).map(drop)
+    db.execute(sql, params![seq.cast_signed(), at.map(|at| at.0), journal]).map(drop)
 }
 
 pub(super) fn project(db: &Statements<'_>, projection: &Projection) -> Result<(), Fault> {
@@ -52,7 +46,7 @@ pub(super) fn project(db: &Statements<'_>, projection: &Projection) -> Result<()
     let at = projection.at.map(|at| at.0);
     db.execute(
         "UPDATE feed_cursor SET seq = ?1, at = ?2 WHERE id = 1",
-        params![signed(projection.cursor), at],
+        params![projection.cursor.cast_signed(), at],
     )?;
     for fact in &projection.facts {
         apply(db, fact)?;
@@ -71,7 +65,8 @@ fn apply(db: &Statements<'_>, fact: &Fact) -> rusqlite::Result<()> {
         Fact::Price { event, kind, name, price_minor } => {
             catalogue::put_price(db, event, kind, name, *price_minor)
         }
-        Fact::Held(booking) => bookings::add(db, booking),
+        // One that is known stays as it is: it may have moved since.
+        Fact::Held(booking) => db.add(&**booking).map(drop),
         Fact::Moved(moved) => {
             bookings::set_status(db, moved)?;
             let Some(saga) = sagas::find(db, &moved.booking)? else {

@@ -1,8 +1,8 @@
 //! Requests with a key, and the answers they were given.
 
-use super::columns::{Columns, signed};
 use super::statements::Statements;
 use crate::request::{Begun, KEPT_MS, KEPT_PER_ASKER, KEPT_PER_SCOPE, RequestKey, StoredAnswer};
+use crate::rows::{Columns, FromRow};
 use onrush_core::Time;
 use rusqlite::params;
 
@@ -13,26 +13,29 @@ struct Record {
     answer: Option<StoredAnswer>,
 }
 
-fn find(db: &Statements<'_>, key: &RequestKey) -> rusqlite::Result<Option<Record>> {
-    db.first(
-        "SELECT body_hash, owner, begun_at, status, content_type, body FROM requests \
-         WHERE scope = ?1 AND request_key = ?2",
-        [&key.scope, &key.key],
-        |row| {
-            let mut columns = Columns::of(row);
-            let body_hash = columns.take()?;
-            let owner = columns.take()?;
-            let begun_at = columns.time()?;
-            let answer = match columns.take()? {
+impl FromRow for Record {
+    fn from_row(columns: &mut Columns<'_, '_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            body_hash: columns.take()?,
+            owner: columns.take()?,
+            begun_at: columns.take()?,
+            answer: match columns.take()? {
                 Some(status) => Some(StoredAnswer {
                     status,
                     content_type: columns.take()?,
                     body: columns.take()?,
                 }),
                 None => None,
-            };
-            Ok(Record { body_hash, owner, begun_at, answer })
-        },
+            },
+        })
+    }
+}
+
+fn find(db: &Statements<'_>, key: &RequestKey) -> rusqlite::Result<Option<Record>> {
+    db.first(
+        "SELECT body_hash, owner, begun_at, status, content_type, body FROM requests \
+         WHERE scope = ?1 AND request_key = ?2",
+        [&key.scope, &key.key],
     )
 }
 
@@ -43,7 +46,7 @@ pub(super) fn begin(
     owner: u64,
     at: Time,
 ) -> rusqlite::Result<Begun> {
-    let owner = signed(owner);
+    let owner = owner.cast_signed();
     let found = find(db, key)?;
     // Nobody's name is empty.
     let asker = key.asker.as_deref().unwrap_or_default();
@@ -77,7 +80,7 @@ pub(super) fn known(
     at: Time,
 ) -> rusqlite::Result<Option<Begun>> {
     let found = find(db, key)?;
-    Ok(found.and_then(|record| what_is_known(record, body_hash, signed(owner), at)))
+    Ok(found.and_then(|record| what_is_known(record, body_hash, owner.cast_signed(), at)))
 }
 
 /// What is known of a request that comes again; `None` if it is as good as new.
@@ -144,7 +147,7 @@ pub(super) fn forget(db: &Statements<'_>, before: Time) -> rusqlite::Result<u64>
     let rows = db.execute(
         "DELETE FROM requests WHERE (scope, request_key) IN (SELECT scope, request_key \
          FROM requests WHERE begun_at < ?1 ORDER BY begun_at LIMIT ?2)",
-        params![before.0, signed(FORGOTTEN_AT_ONCE)],
+        params![before.0, FORGOTTEN_AT_ONCE.cast_signed()],
     )?;
     Ok(rows as u64)
 }

@@ -1,7 +1,6 @@
 //! Events that are over, and who bought at them.
 
 use super::buyers;
-use super::columns::{Columns, signed};
 use super::statements::Statements;
 use crate::booking::BuyerOf;
 use crate::retention::{ERASED_AT_ONCE, at_rest, bookings_of};
@@ -23,7 +22,6 @@ pub(super) fn not_over(
         "SELECT event_id FROM catalogue_events WHERE event_id > ?1 \
          AND event_id NOT IN (SELECT event_id FROM events_over) ORDER BY event_id LIMIT ?2",
         params![id(after), i64::try_from(limit).unwrap_or(i64::MAX)],
-        |row| Columns::of(row).parsed(),
     )
 }
 
@@ -49,7 +47,6 @@ pub(super) fn over(
         "SELECT event_id FROM events_over WHERE event_id > ?1 AND since <= ?2 \
          ORDER BY event_id LIMIT ?3",
         params![id(after), by.0, i64::try_from(limit).unwrap_or(i64::MAX)],
-        |row| Columns::of(row).parsed(),
     )
 }
 
@@ -72,8 +69,7 @@ pub(super) fn erase(db: &Statements<'_>, event: &EventId) -> rusqlite::Result<u6
             of_event!("buyers"),
             " ORDER BY booking_id LIMIT ?4"
         ),
-        params![from, to, rest, signed(ERASED_AT_ONCE)],
-        |row| Columns::of(row).parsed(),
+        params![from, to, rest, ERASED_AT_ONCE.cast_signed()],
     )?;
     let erased = erase_these(db, buyers)?;
     // Where the last buyer is gone, what was issued may name an earlier one.
@@ -83,8 +79,7 @@ pub(super) fn erase(db: &Statements<'_>, event: &EventId) -> rusqlite::Result<u6
             of_event!("receipts"),
             " ORDER BY booking_id LIMIT ?4"
         ),
-        params![from, to, rest, signed(ERASED_AT_ONCE.saturating_sub(erased))],
-        |row| Columns::of(row).parsed(),
+        params![from, to, rest, ERASED_AT_ONCE.saturating_sub(erased).cast_signed()],
     )?;
     Ok(erased + erase_these(db, named)?)
 }

@@ -1,7 +1,6 @@
 //! Sagas, their transitions and their histories.
 
 use super::buyers;
-use super::columns::{Columns, signed};
 use super::deliveries;
 use super::mailbox::Fault;
 use super::money;
@@ -9,48 +8,31 @@ use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
 use crate::lists;
+use crate::rows::{Record, Stored};
 use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use crate::words::Word;
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
 use onrush_core::saga::Stage;
-use rusqlite::{Row, params};
+use rusqlite::params;
+use std::sync::LazyLock;
 
-macro_rules! saga_columns {
-    () => {
-        "saga_id, booking_id, event_id, user_id, amount_minor, currency, current_step, \
-         reserve_completed_at, payment_completed_at, updated_at, version, payment_id, next_at, \
-         tries, stuck"
-    };
-}
+/// Writes a saga in place of the one whose version is one less.
+static REPLACE: LazyLock<String> = LazyLock::new(|| {
+    let sagas = Saga::table();
+    format!("{} AND version = {} - 1", sagas.update, sagas.place("version"))
+});
 
-pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Saga> {
-    let mut columns = Columns::of(row);
-    Ok(Saga {
-        saga_id: columns.take()?,
-        booking: columns.parsed()?,
-        event: columns.parsed()?,
-        user: columns.parsed()?,
-        amount_minor: columns.take()?,
-        currency: columns.parsed()?,
-        step: columns.word()?,
-        reserve_completed_at: columns.time_if_any()?,
-        payment_completed_at: columns.time_if_any()?,
-        updated_at: columns.time()?,
-        version: columns.count()?,
-        payment: columns.parsed_if_any()?,
-        next_at: columns.time_if_any()?,
-        tries: columns.count()?,
-        stuck: columns.take()?,
-    })
-}
+/// Reads the history of one booking's saga.
+static HISTORY: LazyLock<String> = LazyLock::new(|| {
+    SagaNote::select(
+        "JOIN sagas ON sagas.number = saga_history.saga WHERE booking_id = ?1 \
+         ORDER BY saga_history.version",
+    )
+});
 
 pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<Saga>> {
-    db.first(
-        concat!("SELECT ", saga_columns!(), " FROM sagas WHERE booking_id = ?1"),
-        [booking.as_str()],
-        read,
-    )
+    db.find([booking.as_str()])
 }
 
 pub(super) fn record(
@@ -70,31 +52,8 @@ pub(super) fn begin(
     stage: Option<Stage>,
     note: &str,
 ) -> rusqlite::Result<bool> {
-    let rows = db.execute(
-        "INSERT INTO sagas (saga_id, booking_id, event_id, user_id, amount_minor, currency, \
-         current_step, reserve_completed_at, payment_completed_at, updated_at, version, payment_id, \
-         next_at, tries, stuck) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
-         ON CONFLICT (booking_id) DO NOTHING",
-        params![
-            saga.saga_id,
-            saga.booking.as_str(),
-            saga.event.as_str(),
-            saga.user.as_str(),
-            saga.amount_minor,
-            saga.currency.as_str(),
-            saga.step.word(),
-            saga.reserve_completed_at.map(|at| at.0),
-            saga.payment_completed_at.map(|at| at.0),
-            saga.updated_at.0,
-            signed(saga.version),
-            saga.payment.as_ref().map(|payment| payment.as_str()),
-            saga.next_at.map(|at| at.0),
-            saga.tries,
-            saga.stuck,
-        ],
-    )?;
-    remember_if(db, rows > 0, saga, stage, note)
+    let is_new = db.add(saga)?;
+    remember_if(db, is_new, saga, stage, note)
 }
 
 /// Writes a saga in place of the one whose version is one less, with a line of its history. Says
@@ -105,29 +64,7 @@ pub(super) fn replace(
     stage: Option<Stage>,
     note: &str,
 ) -> rusqlite::Result<bool> {
-    let rows = db.execute(
-        "UPDATE sagas SET saga_id = ?2, event_id = ?3, user_id = ?4, amount_minor = ?5, currency = ?6, \
-         current_step = ?7, reserve_completed_at = ?8, payment_completed_at = ?9, updated_at = ?10, \
-         version = ?11 + 1, payment_id = ?12, next_at = ?13, tries = ?14, stuck = ?15 \
-         WHERE booking_id = ?1 AND version = ?11",
-        params![
-            saga.booking.as_str(),
-            saga.saga_id,
-            saga.event.as_str(),
-            saga.user.as_str(),
-            saga.amount_minor,
-            saga.currency.as_str(),
-            saga.step.word(),
-            saga.reserve_completed_at.map(|at| at.0),
-            saga.payment_completed_at.map(|at| at.0),
-            saga.updated_at.0,
-            signed(saga.version.saturating_sub(1)),
-            saga.payment.as_ref().map(|payment| payment.as_str()),
-            saga.next_at.map(|at| at.0),
-            saga.tries,
-            saga.stuck,
-        ],
-    )?;
+    let rows = saga.bind(|values| db.execute(&REPLACE, values))?;
     remember_if(db, rows > 0, saga, stage, note)
 }
 
@@ -145,17 +82,14 @@ fn remember_if(
     if !written {
         return Ok(false);
     }
-    let number: Option<i64> = db.first(
-        "SELECT number FROM sagas WHERE booking_id = ?1",
-        [saga.booking.as_str()],
-        |row| row.get(0),
-    )?;
+    let number: Option<i64> =
+        db.first("SELECT number FROM sagas WHERE booking_id = ?1", [saga.booking.as_str()])?;
     db.execute(
         "INSERT INTO saga_history (saga, version, at, step, stage, note) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         params![
             number,
-            signed(saga.version),
+            saga.version.cast_signed(),
             saga.updated_at.0,
             saga.step.word(),
             stage.map(Word::word),
@@ -184,10 +118,10 @@ pub(super) fn advance(db: &Statements<'_>, transition: &Transition) -> Result<()
         return Err(Fault::Conflict);
     }
     for payment in payments {
-        money::put_payment(db, payment)?;
+        db.put(payment)?;
     }
     for refund in refunds {
-        money::put_refund(db, refund)?;
+        db.put(refund)?;
     }
     if let Some(buyer) = buyer {
         buyers::put(db, &saga.booking, buyer)?;
@@ -203,7 +137,6 @@ pub(super) fn due(db: &Statements<'_>, at: Time, limit: usize) -> rusqlite::Resu
         "SELECT booking_id FROM sagas WHERE stuck IS NULL AND next_at IS NOT NULL AND next_at <= ?1 \
          ORDER BY next_at LIMIT ?2",
         params![at.0, i64::try_from(limit).unwrap_or(i64::MAX)],
-        |row| Columns::of(row).parsed(),
     )
 }
 
@@ -212,7 +145,6 @@ pub(super) fn next_due(db: &Statements<'_>) -> rusqlite::Result<Option<Time>> {
         "SELECT next_at FROM sagas WHERE stuck IS NULL AND next_at IS NOT NULL \
          ORDER BY next_at LIMIT 1",
         [],
-        |row| Columns::of(row).time(),
     )
 }
 
@@ -221,7 +153,7 @@ pub(super) fn list(
     filter: &SagaFilter,
     limit: usize,
 ) -> rusqlite::Result<Page<Saga>> {
-    query::page(db, saga_columns!(), &lists::sagas(&SQLITE, filter, limit), read)
+    query::page(db, &lists::sagas(&SQLITE, filter, limit))
 }
 
 /// All sagas, by booking.
@@ -230,24 +162,9 @@ pub(super) fn all(
     after: Option<&str>,
     limit: usize,
 ) -> rusqlite::Result<Page<Saga>> {
-    query::page(db, saga_columns!(), &lists::all_sagas(&SQLITE, after, limit), read)
+    query::page(db, &lists::all_sagas(&SQLITE, after, limit))
 }
 
 pub(super) fn history(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Vec<SagaNote>> {
-    db.all(
-        "SELECT saga_history.version, at, step, stage, note FROM saga_history \
-         JOIN sagas ON sagas.number = saga_history.saga WHERE booking_id = ?1 \
-         ORDER BY saga_history.version",
-        [booking.as_str()],
-        |row| {
-            let mut columns = Columns::of(row);
-            Ok(SagaNote {
-                version: columns.count()?,
-                at: columns.time()?,
-                step: columns.word()?,
-                stage: columns.word_if_any()?,
-                note: columns.take()?,
-            })
-        },
-    )
+    db.all(&HISTORY, [booking.as_str()])
 }
