@@ -6,6 +6,7 @@ use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
 use onrush_core::types::HeldTypes;
+use std::borrow::Cow;
 
 /// A booking, as the feed tells of it. Never an input of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +66,18 @@ pub enum BuyerOf {
     Email(String),
     /// Everybody who bought something of this event.
     Event(EventId),
+}
+
+impl BuyerOf {
+    /// Which id or address that is, as columns have it.
+    pub(crate) fn value(&self) -> Cow<'_, str> {
+        match self {
+            Self::Booking(booking) => booking.as_str().into(),
+            Self::User(user) => user.as_str().into(),
+            Self::Email(email) => email.to_lowercase().into(),
+            Self::Event(event) => event.as_str().into(),
+        }
+    }
 }
 
 /// Which bookings. All that is set must fit.

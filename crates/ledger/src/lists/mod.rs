@@ -7,7 +7,7 @@ mod query;
 pub(crate) use query::{Dialect, List, Value};
 
 use crate::action::{Action, ActionFilter};
-use crate::booking::{Booking, BookingFilter, Buyer};
+use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::DeadLetter;
 use crate::desk::{DeskEntry, DeskFilter};
 use crate::money::{Payment, PaymentFilter, Refund};
@@ -51,6 +51,47 @@ pub(crate) fn all_bookings(db: &Dialect, after: Option<&str>, limit: usize) -> L
     let order = (Rising, ["booking_id"]);
     Query::of(db, "bookings")
         .page(order, (after, id_values), limit, |booking| booking.booking.to_string())
+}
+
+/// The query of bookings with the value `$1` in a column. One may have come to its saga and not yet,
+/// through the feed, to the bookings.
+macro_rules! bookings_by {
+    ($column:literal) => {
+        concat!(
+            "SELECT booking_id FROM bookings WHERE ",
+            $column,
+            " = $1 UNION SELECT booking_id FROM sagas WHERE ",
+            $column,
+            " = $1"
+        )
+    };
+}
+pub(crate) use bookings_by;
+
+/// Bookings that a person has to do with, by id: the query, whose values are [`BuyerOf::value`],
+/// the id after which the page begins, and how many it has at most.
+pub(crate) fn bookings_of(whose: &BuyerOf) -> &'static str {
+    macro_rules! page_of {
+        ($($theirs:expr),+) => {
+            concat!(
+                "SELECT booking_id FROM (",
+                $($theirs,)+
+                ") AS theirs WHERE booking_id > $2 ORDER BY booking_id LIMIT $3"
+            )
+        };
+    }
+    match whose {
+        BuyerOf::Booking(_) => page_of!(
+            bookings_by!("booking_id"),
+            " UNION SELECT booking_id FROM buyers WHERE booking_id = $1"
+        ),
+        BuyerOf::User(_) => page_of!(bookings_by!("user_id")),
+        BuyerOf::Email(_) => page_of!(
+            "SELECT booking_id FROM buyers WHERE email_lower = $1 \
+             UNION SELECT booking_id FROM receipts WHERE buyer_email_lower = $1"
+        ),
+        BuyerOf::Event(_) => page_of!(bookings_by!("event_id")),
+    }
 }
 
 /// Sagas, the longest unchanged first.

@@ -9,7 +9,7 @@ use onrush_core::ids::{BookingId, UserId};
 
 /// Withdraws the links of the bookings that `whose` selects; a statement begins with it.
 macro_rules! withdrawing {
-    ($whose:literal) => {
+    ($whose:expr) => {
         concat!(
             "WITH withdrawn AS (INSERT INTO link_generations AS known (booking_id, generation) \
              SELECT booking_id, 1 FROM (",

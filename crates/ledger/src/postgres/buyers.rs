@@ -5,6 +5,7 @@ use super::database::{Ask, all};
 use super::fault::Fault;
 use super::rows::{BuyerRow, limit, parsed, put_in, row_of};
 use crate::booking::{Buyer, BuyerOf};
+use crate::lists::{self, bookings_by};
 use crate::rows::BUYERS;
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::ids::{BookingId, EventId};
@@ -33,7 +34,7 @@ impl Ask<Option<Buyer>> for FindBuyer {
 /// The statement that forgets buyers, by which bookings are theirs, and says for which there was one.
 /// Whoever asked to be forgotten is not found through a mail that was sent before.
 macro_rules! erasing {
-    ($whose:literal) => {
+    ($whose:expr) => {
         concat!(
             withdrawing!($whose),
             "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM (",
@@ -67,39 +68,12 @@ impl Ask<Vec<BookingId>> for BookingsOf {
     async fn run(&self, db: &mut Client) -> Result<Vec<BookingId>, Fault> {
         let Self { whose, after, limit: most } = self;
         let (after, most) = (after.as_ref().map_or("", BookingId::as_str), limit(*most));
-        let found = match whose {
-            BuyerOf::Booking(booking) => {
-                let sql = "SELECT booking_id FROM (SELECT booking_id FROM bookings \
-                           WHERE booking_id = $1 \
-                           UNION SELECT booking_id FROM sagas WHERE booking_id = $1 \
-                           UNION SELECT booking_id FROM buyers WHERE booking_id = $1) AS theirs \
-                           WHERE booking_id > $2 ORDER BY booking_id LIMIT $3";
-                all(db, sql, &[&booking.as_str(), &after, &most]).await?
-            }
-            BuyerOf::User(user) => {
-                let sql = "SELECT booking_id FROM (SELECT booking_id FROM bookings \
-                           WHERE user_id = $1 \
-                           UNION SELECT booking_id FROM sagas WHERE user_id = $1) AS theirs \
-                           WHERE booking_id > $2 ORDER BY booking_id LIMIT $3";
-                all(db, sql, &[&user.as_str(), &after, &most]).await?
-            }
-            // No address that is kept has a NUL in it.
-            BuyerOf::Email(email) if email.contains('\0') => return Ok(Vec::new()),
-            BuyerOf::Email(email) => {
-                let sql = "SELECT booking_id FROM (SELECT booking_id FROM buyers \
-                           WHERE email_lower = $1 \
-                           UNION SELECT booking_id FROM receipts WHERE buyer_email_lower = $1) \
-                           AS theirs WHERE booking_id > $2 ORDER BY booking_id LIMIT $3";
-                all(db, sql, &[&email.to_lowercase(), &after, &most]).await?
-            }
-            BuyerOf::Event(event) => {
-                let sql = "SELECT booking_id FROM (SELECT booking_id FROM bookings \
-                           WHERE event_id = $1 \
-                           UNION SELECT booking_id FROM sagas WHERE event_id = $1) AS theirs \
-                           WHERE booking_id > $2 ORDER BY booking_id LIMIT $3";
-                all(db, sql, &[&event.as_str(), &after, &most]).await?
-            }
-        };
+        let who = whose.value();
+        // No address that is kept has a NUL in it.
+        if who.contains('\0') {
+            return Ok(Vec::new());
+        }
+        let found = all(db, lists::bookings_of(whose), &[&who, &after, &most]).await?;
         found.iter().map(|row| parsed(row.try_get(0)?)).collect()
     }
 }
@@ -118,11 +92,11 @@ pub(super) async fn erase_these(db: &Transaction<'_>, bookings: &[String]) -> Re
 /// The same for a whole event.
 async fn erase_event(db: &Transaction<'_>, event: &EventId) -> Result<u64, Fault> {
     // Of what was never named there is nothing to hide.
-    let sql = erasing!(
-        "SELECT booking_id FROM buyers WHERE booking_id IN (SELECT booking_id \
-         FROM bookings WHERE event_id = $1 \
-         UNION SELECT booking_id FROM sagas WHERE event_id = $1)"
-    );
+    let sql = erasing!(concat!(
+        "SELECT booking_id FROM buyers WHERE booking_id IN (",
+        bookings_by!("event_id"),
+        ")"
+    ));
     let erased = all(db, sql, &[&event.as_str()]).await?;
     let sql = unnaming!("event_id = $1 AND buyer_name IS NOT NULL");
     both(&erased, &all(db, sql, &[&event.as_str()]).await?)
@@ -154,10 +128,8 @@ impl Ask<u64> for EraseBuyer {
         let db = db.transaction().await?;
         let erased = match &self.0 {
             BuyerOf::Booking(booking) => erase_these(&db, &[booking.to_string()]).await?,
-            // A booking may have come to its saga and not yet, through the feed, to the bookings.
             BuyerOf::User(user) => {
-                let sql = "SELECT booking_id FROM bookings WHERE user_id = $1 \
-                           UNION SELECT booking_id FROM sagas WHERE user_id = $1 ORDER BY booking_id";
+                let sql = concat!(bookings_by!("user_id"), " ORDER BY booking_id");
                 let theirs = all(&db, sql, &[&user.as_str()]).await?;
                 let theirs =
                     theirs.iter().map(|row| row.try_get(0)).collect::<Result<Vec<_>, _>>()?;

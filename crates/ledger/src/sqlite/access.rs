@@ -2,7 +2,6 @@
 
 use super::statements::Statements;
 use crate::access::CarryCode;
-use crate::booking::BuyerOf;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, UserId};
 use rusqlite::params;
@@ -13,42 +12,12 @@ pub(super) fn generation(db: &Statements<'_>, booking: &BookingId) -> rusqlite::
 }
 
 pub(super) fn withdraw(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<u32> {
-    withdraw_of(db, &BuyerOf::Booking(booking.clone()))?;
+    db.execute(
+        "INSERT INTO link_generations (booking_id, generation) VALUES (?1, 1) \
+         ON CONFLICT (booking_id) DO UPDATE SET generation = generation + 1",
+        [booking.as_str()],
+    )?;
     generation(db, booking)
-}
-
-/// Withdraws the links of everything that a person bought.
-pub(super) fn withdraw_of(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<()> {
-    match whose {
-        BuyerOf::Booking(booking) => db.execute(
-            "INSERT INTO link_generations (booking_id, generation) VALUES (?1, 1) \
-             ON CONFLICT (booking_id) DO UPDATE SET generation = generation + 1",
-            [booking.as_str()],
-        ),
-        // A booking may have come to its saga and not yet, through the feed, to the bookings.
-        BuyerOf::User(user) => db.execute(
-            "INSERT INTO link_generations (booking_id, generation) \
-             SELECT booking_id, 1 FROM (SELECT booking_id FROM bookings WHERE user_id = ?1 \
-             UNION SELECT booking_id FROM sagas WHERE user_id = ?1) WHERE true \
-             ON CONFLICT (booking_id) DO UPDATE SET generation = generation + 1",
-            [user.as_str()],
-        ),
-        BuyerOf::Email(email) => db.execute(
-            "INSERT INTO link_generations (booking_id, generation) \
-             SELECT booking_id, 1 FROM buyers WHERE email_lower = ?1 \
-             ON CONFLICT (booking_id) DO UPDATE SET generation = generation + 1",
-            [email.to_lowercase()],
-        ),
-        // Of what was never named there is nothing to hide.
-        BuyerOf::Event(event) => db.execute(
-            "INSERT INTO link_generations (booking_id, generation) \
-             SELECT booking_id, 1 FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
-              WHERE event_id = ?1 UNION SELECT booking_id FROM sagas WHERE event_id = ?1) \
-             ON CONFLICT (booking_id) DO UPDATE SET generation = generation + 1",
-            [event.as_str()],
-        ),
-    }
-    .map(drop)
 }
 
 pub(super) fn keep(db: &Statements<'_>, code: &CarryCode, at: Time) -> rusqlite::Result<()> {

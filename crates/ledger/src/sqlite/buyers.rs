@@ -1,8 +1,8 @@
 //! Who pays for bookings.
 
-use super::access;
 use super::statements::Statements;
 use crate::booking::{Buyer, BuyerOf};
+use crate::lists::{self, bookings_by};
 use crate::rows::{BUYERS, Record};
 use onrush_core::ids::BookingId;
 use rusqlite::params;
@@ -31,100 +31,84 @@ pub(super) fn bookings_of(
     limit: usize,
 ) -> rusqlite::Result<Vec<BookingId>> {
     let (after, limit) = (after.map_or("", BookingId::as_str), i64::try_from(limit));
-    let limit = limit.unwrap_or(i64::MAX);
-    match whose {
-        BuyerOf::Booking(booking) => db.all(
-            "SELECT booking_id FROM (SELECT booking_id FROM bookings WHERE booking_id = ?1 \
-             UNION SELECT booking_id FROM sagas WHERE booking_id = ?1 \
-             UNION SELECT booking_id FROM buyers WHERE booking_id = ?1) \
-             WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
-            params![booking.as_str(), after, limit],
-        ),
-        BuyerOf::User(user) => db.all(
-            "SELECT booking_id FROM (SELECT booking_id FROM bookings WHERE user_id = ?1 \
-             UNION SELECT booking_id FROM sagas WHERE user_id = ?1) \
-             WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
-            params![user.as_str(), after, limit],
-        ),
-        BuyerOf::Email(email) => db.all(
-            "SELECT booking_id FROM (SELECT booking_id FROM buyers WHERE email_lower = ?1 \
-             UNION SELECT booking_id FROM receipts WHERE buyer_email_lower = ?1) \
-             WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
-            params![email.to_lowercase(), after, limit],
-        ),
-        BuyerOf::Event(event) => db.all(
-            "SELECT booking_id FROM (SELECT booking_id FROM bookings WHERE event_id = ?1 \
-             UNION SELECT booking_id FROM sagas WHERE event_id = ?1) \
-             WHERE booking_id > ?2 ORDER BY booking_id LIMIT ?3",
-            params![event.as_str(), after, limit],
-        ),
-    }
+    let values = params![whose.value(), after, limit.unwrap_or(i64::MAX)];
+    db.all(lists::bookings_of(whose), values)
 }
+
+/// The statements that forget a person, each with one value that says whom.
+struct Erasing {
+    /// Withdraws the links of what they bought.
+    withdraw: &'static str,
+    /// Takes the names off what was issued; numbers and amounts stay. Says of which bookings.
+    unname: &'static str,
+    /// Deletes rows of buyers; says of which bookings.
+    erase: &'static str,
+}
+
+/// The statements, by which bookings have their links withdrawn, which documents lose their names,
+/// and which rows of buyers go.
+macro_rules! erasing {
+    (links: $links:expr, receipts: $receipts:expr, buyers: $buyers:expr) => {
+        Erasing {
+            withdraw: concat!(
+                "INSERT INTO link_generations (booking_id, generation) SELECT booking_id, 1 FROM (",
+                $links,
+                ") WHERE true ON CONFLICT (booking_id) DO UPDATE SET generation = generation + 1"
+            ),
+            unname: concat!(
+                "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL WHERE ",
+                $receipts,
+                " RETURNING booking_id"
+            ),
+            erase: concat!("DELETE FROM buyers WHERE ", $buyers, " RETURNING booking_id"),
+        }
+    };
+}
+
+// The names of earlier buyers go too.
+const OF_BOOKING: Erasing = erasing!(
+    links: "SELECT $1 AS booking_id",
+    receipts: "booking_id = $1 AND buyer_name IS NOT NULL",
+    buyers: "booking_id = $1"
+);
+
+const OF_USER: Erasing = erasing!(
+    links: bookings_by!("user_id"),
+    receipts: concat!("booking_id IN (", bookings_by!("user_id"), ") AND buyer_name IS NOT NULL"),
+    buyers: concat!("booking_id IN (", bookings_by!("user_id"), ")")
+);
+
+// What was issued to others stays.
+const OF_EMAIL: Erasing = erasing!(
+    links: "SELECT booking_id FROM buyers WHERE email_lower = $1",
+    receipts: "buyer_email_lower = $1 OR buyer_email_lower IS NULL \
+               AND booking_id IN (SELECT booking_id FROM buyers WHERE email_lower = $1)",
+    buyers: "email_lower = $1"
+);
+
+// Of what was never named there is nothing to hide.
+const OF_EVENT: Erasing = erasing!(
+    links: concat!(
+        "SELECT booking_id FROM buyers WHERE booking_id IN (",
+        bookings_by!("event_id"),
+        ")"
+    ),
+    receipts: "event_id = $1 AND buyer_name IS NOT NULL",
+    buyers: concat!("booking_id IN (", bookings_by!("event_id"), ")")
+);
 
 /// Forgets a person; says for how many bookings they were known.
 pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
+    let Erasing { withdraw, unname, erase } = match whose {
+        BuyerOf::Booking(_) => OF_BOOKING,
+        BuyerOf::User(_) => OF_USER,
+        BuyerOf::Email(_) => OF_EMAIL,
+        BuyerOf::Event(_) => OF_EVENT,
+    };
+    let who = whose.value();
     // Whoever asked to be forgotten is not found through a mail that was sent before.
-    access::withdraw_of(db, whose)?;
-    let mut bookings: BTreeSet<String> = erase_names(db, whose)?.into_iter().collect();
-    bookings.extend(erase_rows(db, whose)?);
+    db.execute(withdraw, [&who])?;
+    let mut bookings: BTreeSet<String> = db.all(unname, [&who])?.into_iter().collect();
+    bookings.extend(db.all::<String>(erase, [&who])?);
     Ok(bookings.len() as u64)
-}
-
-/// Deletes rows of buyers; says of which bookings.
-fn erase_rows(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<Vec<String>> {
-    match whose {
-        BuyerOf::Booking(booking) => db.all(
-            "DELETE FROM buyers WHERE booking_id = ?1 RETURNING booking_id",
-            [booking.as_str()],
-        ),
-        // A booking may have come to its saga and not yet, through the feed, to the bookings.
-        BuyerOf::User(user) => db.all(
-            "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
-             WHERE user_id = ?1 UNION SELECT booking_id FROM sagas WHERE user_id = ?1) \
-             RETURNING booking_id",
-            [user.as_str()],
-        ),
-        BuyerOf::Email(email) => db.all(
-            "DELETE FROM buyers WHERE email_lower = ?1 RETURNING booking_id",
-            [email.to_lowercase()],
-        ),
-        BuyerOf::Event(event) => db.all(
-            "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
-             WHERE event_id = ?1 UNION SELECT booking_id FROM sagas WHERE event_id = ?1) \
-             RETURNING booking_id",
-            [event.as_str()],
-        ),
-    }
-}
-
-/// Takes the names off what was issued, also to whoever was the buyer before; numbers and amounts
-/// stay. Says of which bookings.
-fn erase_names(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<Vec<String>> {
-    match whose {
-        BuyerOf::Booking(booking) => db.all(
-            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
-             WHERE booking_id = ?1 AND buyer_name IS NOT NULL RETURNING booking_id",
-            [booking.as_str()],
-        ),
-        BuyerOf::User(user) => db.all(
-            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
-             WHERE booking_id IN (SELECT booking_id FROM bookings WHERE user_id = ?1 \
-             UNION SELECT booking_id FROM sagas WHERE user_id = ?1) \
-             AND buyer_name IS NOT NULL RETURNING booking_id",
-            [user.as_str()],
-        ),
-        // What was issued to others stays.
-        BuyerOf::Email(email) => db.all(
-            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
-             WHERE buyer_email_lower = ?1 OR buyer_email_lower IS NULL \
-             AND booking_id IN (SELECT booking_id FROM buyers WHERE email_lower = ?1) \
-             RETURNING booking_id",
-            [email.to_lowercase()],
-        ),
-        BuyerOf::Event(event) => db.all(
-            "UPDATE receipts SET buyer_name = NULL, buyer_email_lower = NULL \
-             WHERE event_id = ?1 AND buyer_name IS NOT NULL RETURNING booking_id",
-            [event.as_str()],
-        ),
-    }
 }
