@@ -234,7 +234,7 @@ impl PgLedger {
     /// Has rows forgotten, `at_once` by each statement, until there are no more.
     fn forget(&self, at_once: u64, what: impl Ask<u64> + 'static) -> Pending<u64> {
         let database = self.database.clone();
-        let task = self.runtime.spawn(async move {
+        self.spawn(async move {
             let mut forgotten = 0;
             loop {
                 let rows = database.ask(&what).await?;
@@ -243,16 +243,21 @@ impl PgLedger {
                     return Ok(forgotten);
                 }
             }
-        });
-        Box::pin(async move {
-            task.await.unwrap_or_else(|_| Err(LedgerError::Unavailable("it has stopped".into())))
         })
     }
 
     /// Has something written by itself, whether or not the caller waits for it.
     fn write<T: Send + 'static>(&self, what: impl Ask<T> + 'static) -> Pending<T> {
         let database = self.database.clone();
-        let task = self.runtime.spawn(async move { database.ask(&what).await });
+        self.spawn(async move { database.ask(&what).await })
+    }
+
+    /// Has something done to its end, whether or not the caller waits for it.
+    fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, LedgerError>> + Send + 'static,
+    ) -> Pending<T> {
+        let task = self.runtime.spawn(work);
         Box::pin(async move {
             task.await.unwrap_or_else(|_| Err(LedgerError::Unavailable("it has stopped".into())))
         })
@@ -302,12 +307,9 @@ impl Ledger for PgLedger {
     fn project(&self, projection: Projection) -> Pending<()> {
         let (database, patience) = (self.database.clone(), self.database.patience() * PROJECTING);
         let project = projection::Project(projection, patience);
-        let task = self.runtime.spawn(async move {
-            database.ask_until(&project, Instant::now() + patience).await.map_err(LedgerError::from)
-        });
-        Box::pin(async move {
-            task.await.unwrap_or_else(|_| Err(LedgerError::Unavailable("it has stopped".into())))
-        })
+        self.spawn(
+            async move { Ok(database.ask_until(&project, Instant::now() + patience).await?) },
+        )
     }
 
     fn cursor(&self) -> Pending<u64> {

@@ -7,7 +7,7 @@ use super::catalogue::{EventRow, PriceRow};
 use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
 use super::room_nights::Nights;
-use super::rows::{NoteRow, parsed, put_in, rows_of, signed, unsigned};
+use super::rows::{parsed, put_in, rows_of, signed, unsigned};
 use super::{bookings, deliveries, sagas};
 use crate::booking::Booking;
 use crate::projection::{Fact, FeedPosition, Moved, Projection};
@@ -16,8 +16,7 @@ use crate::saga::Saga;
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
-use onrush_core::ids::{BookingId, EventId, PaymentId};
-use onrush_core::saga::Step;
+use onrush_core::ids::{BookingId, EventId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -97,21 +96,13 @@ struct Kept<T> {
     is_changed: bool,
 }
 
-/// A line of history to be written.
-struct Note {
-    version: u64,
-    at: Time,
-    step: Step,
-    payment: Option<PaymentId>,
-    text: String,
-}
-
 /// What a page concerns, as far as it was applied.
 #[derive(Default)]
 struct Fold<'a> {
     bookings: BTreeMap<BookingId, Kept<Booking>>,
     sagas: BTreeMap<BookingId, Kept<Saga>>,
-    notes: Vec<(BookingId, Note)>,
+    /// Sagas as they were when a line of their history is about them.
+    notes: Vec<(Saga, String)>,
     /// Bookings with a payment that is neither void nor refunded.
     unfinished: HashSet<BookingId>,
     events: BTreeMap<&'a EventId, EventRow<'a>>,
@@ -217,7 +208,7 @@ impl<'a> Fold<'a> {
         let Some(kept) = self.sagas.get(&moved.booking) else {
             let booking = self.bookings.get(&moved.booking);
             if let Some(saga) = booking.and_then(|kept| moved.begin(&kept.row)) {
-                self.note(&saga, moved.note());
+                self.notes.push((saga.clone(), moved.note()));
                 let kept = Kept { row: saga, is_new: true, is_changed: true };
                 self.sagas.insert(moved.booking.clone(), kept);
             }
@@ -227,13 +218,8 @@ impl<'a> Fold<'a> {
         let Ok(led) = moved.lead(kept.row.clone(), is_unfinished);
         let Some(saga) = led else { return };
         let is_new = kept.is_new;
-        self.note(&saga, moved.note());
+        self.notes.push((saga.clone(), moved.note()));
         self.sagas.insert(moved.booking.clone(), Kept { row: saga, is_new, is_changed: true });
-    }
-
-    fn note(&mut self, saga: &Saga, text: String) {
-        let Saga { version, updated_at: at, step, payment, .. } = saga.clone();
-        self.notes.push((saga.booking.clone(), Note { version, at, step, payment, text }));
     }
 
     async fn write(&self, db: &Transaction<'_>) -> Result<(), Fault> {
@@ -249,18 +235,8 @@ impl<'a> Fold<'a> {
         let others = self.sagas.values().filter(|kept| kept.is_changed && !kept.is_new);
         // Whoever works on one of them goes on, and notices.
         sagas::replace(db, others.map(|kept| &kept.row), false).await?;
-        let notes: Vec<NoteRow<'_>> = self
-            .notes
-            .iter()
-            .map(|(booking_id, note)| NoteRow {
-                booking_id,
-                version: note.version,
-                at: note.at,
-                step: note.step,
-                payment_id: note.payment.as_ref(),
-                note: &note.text,
-            })
-            .collect();
+        let notes: Vec<_> =
+            self.notes.iter().map(|(saga, note)| sagas::note_of(saga, note)).collect();
         sagas::remember(db, &notes).await?;
         let events: Vec<_> = self.events.values().collect();
         put_in(db, &CATALOGUE_EVENTS, &events).await?;

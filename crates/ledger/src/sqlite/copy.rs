@@ -2,7 +2,6 @@
 
 use super::database;
 use super::error::OpenError;
-use super::migrations;
 use super::money;
 use super::projection;
 use super::statements::Statements;
@@ -36,14 +35,7 @@ impl HeldLedger {
         }
         let open = || database::open_reader(&path).map_err(OpenError::sqlite(&path));
         let (held, watch) = (open()?, open()?);
-        let version = migrations::version(&held).map_err(OpenError::sqlite(&path))?;
-        let known = migrations::NEWEST;
-        if version > known {
-            return Err(OpenError::Newer { path, version, known });
-        }
-        if version < known {
-            return Err(OpenError::Older { path, version, known });
-        }
+        database::of_this_version(&held, &path)?;
         Ok(Self { path, held, watch })
     }
 

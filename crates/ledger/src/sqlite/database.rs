@@ -95,11 +95,17 @@ pub(super) fn open_alone(path: &Path) -> Result<Connection, OpenError> {
         return Err(OpenError::Missing { path: path.to_owned() });
     }
     let connection = LEDGER.open_reader_anywhere(path).map_err(OpenError::sqlite(path))?;
-    let version = known_version(&connection, path)?;
+    of_this_version(&connection, path)?;
+    Ok(connection)
+}
+
+/// Says whether the tables are of the version that is known here.
+pub(super) fn of_this_version(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let version = known_version(connection, path)?;
     if version < migrations::NEWEST {
         return Err(OpenError::Older { path: path.to_owned(), version, known: migrations::NEWEST });
     }
-    Ok(connection)
+    Ok(())
 }
 
 /// Opens the file for reading before anything is changed in it, and says which version wrote it.
