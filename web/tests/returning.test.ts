@@ -31,6 +31,10 @@ beforeAll(async () => {
     pools: [{ pool: "floor", capacity: 5, price_minor: 0 }],
     phase: "prequeue",
   });
+  await openEvent(server, "away", {
+    settings: { title: "Away", room: null },
+    pools: [{ pool: "floor", capacity: 5, price_minor: 0 }],
+  });
 });
 
 afterAll(async () => {
@@ -221,6 +225,51 @@ test("withdrawn link says so, and the new one opens", async () => {
   await heading(page, "Your booking is confirmed");
   await page.getByRole("button", { name: "Forget this booking on this device" }).click();
   await page.getByText("You have no bookings in this browser yet.").waitFor();
+  await close();
+});
+
+test("archived event takes its own booking from the list and no other", async () => {
+  const ann = await guest();
+  const booking = await paid(ann);
+  const pools = [{ pool: "floor", capacity: 5, price_minor: 0 }];
+  await openEvent(server, "bygone", { settings: { title: "Bygone", room: null }, pools });
+  const bygone = await hold(server, ann.token, "bygone", { pools: { floor: 1 } });
+  await server.ask("POST", `/bookings/${bygone}/confirm`, { token: ann.token });
+  const { page, complaints, close } = await returning(ann);
+  await page.goto(`${server.url}/bookings/${bygone}`);
+  await heading(page, "Your booking is confirmed");
+  const links = () =>
+    page.evaluate(() => Object.keys(JSON.parse(localStorage.getItem("onrush.links") ?? "{}")));
+  await expect.poll(links).toEqual([bygone]);
+  await server.organise("POST", "/events/bygone/close");
+  await server.organise("POST", "/events/bygone/archive", { why: "it is over" });
+  await page.goto(`${server.url}/bookings`);
+  await page.locator(`a[href="/bookings/${booking}"]`).first().waitFor();
+  expect(await page.getByRole("article").count()).toBe(1);
+  expect(await page.getByRole("alert").count()).toBe(0);
+  expect(await links(), "what is gone for good is not asked for again").toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("event that cannot be read takes its own booking from the list and no other", async () => {
+  const ann = await guest();
+  const booking = await paid(ann);
+  await hold(server, ann.token, "away", { pools: { floor: 1 } });
+  const { page, complaints, close } = await returning(ann);
+  let isAway = true;
+  const problem = { status: 500, code: "INTERNAL", detail: "no", retryable: false };
+  await page.route("**/api/v1/events/away", (route) =>
+    isAway ? route.fulfill({ status: 500, json: problem }) : route.continue(),
+  );
+  await page.goto(`${server.url}/bookings`);
+  await page.locator(`a[href="/bookings/${booking}"]`).first().waitFor();
+  expect(await page.getByRole("article").count()).toBe(1);
+  await page.getByRole("alert").waitFor();
+  isAway = false;
+  await page.evaluate(() => dispatchEvent(new Event("online")));
+  await expect.poll(() => page.getByRole("article").count()).toBe(2);
+  expect(complaints).toEqual([]);
   await close();
 });
 

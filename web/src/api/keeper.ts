@@ -154,12 +154,22 @@ export async function allBookings(): Promise<Booking[]> {
   for (const [booking, link] of Object.entries(links())) {
     if (listed.has(booking)) continue;
     const there = persist<Booking>(path`/bookings/${booking}`, { token: link });
-    const seen = await there.catch(onlyElsewhere);
+    const seen = await there.catch((error: unknown) => {
+      if (!isArchived(error)) return onlyElsewhere(error);
+      // Nothing brings it back, so that nobody need ask for it again.
+      forgetLink(booking);
+      return undefined;
+    });
     if (!seen) continue;
     listed.set(booking, seen);
     found.set(booking, { is: "link", link });
   }
   return [...listed.values()];
+}
+
+/** Whether the event is over for good, and nothing is known of its bookings any more. */
+export function isArchived(error: unknown): boolean {
+  return error instanceof Refused && error.code === "EVENT_ARCHIVED";
 }
 
 /** What cannot be got at is not listed; what may be there and is not heard of is a failure. */
