@@ -228,6 +228,62 @@ test("withdrawn link says so, and the new one opens", async () => {
   await close();
 });
 
+/** The address in the mail about a booking. */
+async function mailed(identity: Guest, booking: string): Promise<string> {
+  const { body } = await server.ask("GET", `/bookings/${booking}/link`, { token: identity.token });
+  return `${server.url}/bookings/${booking}#${body.link}`;
+}
+
+/** A browser that is told to keep nothing, as Chromium does it. */
+async function forgetful(): Promise<Visit> {
+  const visited = await visit(browser);
+  await visited.page.addInitScript(() => {
+    const denied = () => new DOMException("denied", "SecurityError");
+    for (const name of ["localStorage", "sessionStorage"]) {
+      Object.defineProperty(window, name, {
+        get() {
+          throw denied();
+        },
+      });
+    }
+    navigator.locks.request = () => Promise.reject(denied());
+  });
+  return visited;
+}
+
+test("link opens its booking where the browser keeps nothing", async () => {
+  const ann = await guest();
+  const booking = await paid(ann);
+  const address = await mailed(ann, booking);
+  const { page, complaints, close } = await forgetful();
+  await page.goto(address);
+  await heading(page, "Your booking is confirmed");
+  expect(page.url()).toBe(`${server.url}/bookings/${booking}`);
+  await page.getByRole("link", { name: "Show the tickets" }).click();
+  await page.getByRole("img", { name: "QR code of ticket 1: Standing" }).waitFor();
+  await page.getByRole("link", { name: "My bookings" }).first().click();
+  await page.getByRole("article").getByRole("link", { name: "Gala" }).click();
+  await heading(page, "Your booking is confirmed");
+  // Another link to it, while its page is open.
+  const loads = page.waitForEvent("load");
+  await page.evaluate((hash) => (location.hash = hash), new URL(address).hash);
+  await loads;
+  await heading(page, "Your booking is confirmed");
+  expect(page.url()).toBe(`${server.url}/bookings/${booking}`);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("who keeps nothing in the browser chooses and holds", async () => {
+  const { page, complaints, close } = await forgetful();
+  await page.goto(`${server.url}/events/gala/choose`);
+  await page.getByRole("button", { name: "More: Standing" }).click();
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await heading(page, "Complete your booking");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("archived event takes its own booking from the list and no other", async () => {
   const ann = await guest();
   const booking = await paid(ann);

@@ -2,6 +2,7 @@
  * How this browser gets at a booking: as its visitor, as a visitor that it was before, or by the
  * booking's link, which needs neither.
  */
+import { store } from "../lib/store";
 import { ask, path, persist, Refused, send, type Ask } from "./client";
 import type { Booking, Bookings } from "./schema";
 import { asVisitor, earlier, isKnown, refuseEarlier, tokenOf } from "./visitor";
@@ -17,19 +18,11 @@ const found = new Map<string, Way>();
 
 /** The links that this browser has, by booking. */
 export function links(): Record<string, string> {
-  try {
-    return (JSON.parse(localStorage.getItem(LINKS) ?? "null") ?? {}) as Record<string, string>;
-  } catch {
-    return {};
-  }
+  return store.read<Record<string, string>>(LINKS) ?? {};
 }
 
 function writeLinks(links: [string, string][]): void {
-  try {
-    localStorage.setItem(LINKS, JSON.stringify(Object.fromEntries(links.slice(-KEPT))));
-  } catch {
-    // Without a store, the link in the mail still opens the booking.
-  }
+  store.write(LINKS, Object.fromEntries(links.slice(-KEPT)));
 }
 
 export function keepLink(booking: string, link: string): void {
@@ -43,14 +36,18 @@ export function forgetLink(booking: string): void {
   found.delete(booking);
 }
 
+/** The booking that the address has a link of. */
+export function bookingInAddress(): string | undefined {
+  return /^#b1\.(.+)\.\d+\.[0-9a-f]+\.[\w-]+$/.exec(location.hash)?.[1];
+}
+
 /** Takes the link out of the address, where it would be seen, copied and kept in the browser's history. */
-export function takeLink(): boolean {
+export function takeLink(): void {
+  const booking = bookingInAddress();
+  if (booking === undefined) return;
   const link = location.hash.slice(1);
-  const booking = /^b1\.(.+)\.\d+\.[0-9a-f]+\.[\w-]+$/.exec(link)?.[1];
-  if (booking === undefined) return false;
   history.replaceState(history.state, "", location.pathname + location.search);
   keepLink(booking, link);
-  return true;
 }
 
 /** How this browser got at a booking the last time. */

@@ -7,6 +7,7 @@
  * took over another device's visitor.
  */
 import { clock } from "../lib/clock";
+import { store } from "../lib/store";
 import { ask, path, persist, Refused, send, type Ask } from "./client";
 import type { Guest } from "./schema";
 
@@ -25,25 +26,17 @@ const KEPT = 20;
 /** Tokens of before did not say when to renew them. */
 const RENEW_BEFORE_MS = 12 * 3_600_000;
 
-function read<T>(name: string): T | undefined {
-  try {
-    return (JSON.parse(localStorage.getItem(name) ?? "null") as T | null) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function stored(): Identity | undefined {
-  return read<Identity>(STORED);
+  return store.read<Identity>(STORED);
 }
 
-function store(identity: Identity): void {
-  localStorage.setItem(STORED, JSON.stringify(identity));
+function keep(identity: Identity): void {
+  store.write(STORED, identity);
 }
 
 /** Everybody that this browser was before, the latest first. */
 export function earlier(): Identity[] {
-  return read<Identity[]>(ASIDE) ?? [];
+  return store.read<Identity[]>(ASIDE) ?? [];
 }
 
 function putAside(identity: Identity): void {
@@ -53,12 +46,15 @@ function putAside(identity: Identity): void {
     const over = all.findLastIndex((one) => one.refused === "TOKEN_EXPIRED");
     all.splice(over < 0 ? all.length - 1 : over, 1);
   }
-  localStorage.setItem(ASIDE, JSON.stringify(all));
+  store.write(ASIDE, all);
 }
 
 /** Forgets those that the server does not know at all. */
 export function forgetRefused(): void {
-  localStorage.setItem(ASIDE, JSON.stringify(earlier().filter((one) => one.refused !== "TOKEN_INVALID")));
+  store.write(
+    ASIDE,
+    earlier().filter((one) => one.refused !== "TOKEN_INVALID"),
+  );
 }
 
 function isGood(identity: Identity): boolean {
@@ -99,13 +95,13 @@ export async function token(): Promise<string> {
     if (before) {
       const after = await renewed(before);
       if (!after.refused) {
-        store(after);
+        keep(after);
         return after.token;
       }
       putAside(after);
     }
     const fresh = await persist<Guest>(path`/visitors`, { method: "POST" });
-    store(fresh);
+    keep(fresh);
     return fresh.token;
   });
 }
@@ -128,7 +124,7 @@ export async function tokenOf(user: string): Promise<string | undefined> {
 
 function replaceEarlier(identity: Identity): void {
   const all = earlier().map((other) => (other.user === identity.user ? identity : other));
-  localStorage.setItem(ASIDE, JSON.stringify(all));
+  store.write(ASIDE, all);
 }
 
 /** Notes that the server would not have this token of an earlier visitor. */
@@ -143,8 +139,8 @@ export async function become(guest: Identity): Promise<void> {
     const before = stored();
     if (before && before.user !== guest.user) putAside(before);
     const others = earlier().filter((identity) => identity.user !== guest.user);
-    localStorage.setItem(ASIDE, JSON.stringify(others));
-    store(guest);
+    store.write(ASIDE, others);
+    keep(guest);
   });
 }
 
@@ -156,7 +152,18 @@ export async function becomeAgain(user: string): Promise<void> {
 
 async function locked<T>(work: () => T | Promise<T>): Promise<T> {
   // Locks are there on https and localhost only.
-  return await (navigator.locks ? navigator.locks.request(STORED, work) : work());
+  if (!navigator.locks) return await work();
+  let isBegun = false;
+  try {
+    return await navigator.locks.request(STORED, () => {
+      isBegun = true;
+      return work();
+    });
+  } catch (error) {
+    if (isBegun) throw error;
+    // Browsers that keep nothing give no locks; nor is there anything that tabs share.
+    return await work();
+  }
 }
 
 /** Whether this browser has been somebody before. */
@@ -198,11 +205,11 @@ async function replace(used: string, code: string): Promise<void> {
     const ended = { ...known, expires_at: 0 };
     const after = code === "TOKEN_EXPIRED" ? await renewed(ended) : { ...known, refused: code };
     if (!after.refused) {
-      store(after);
+      keep(after);
       return;
     }
     putAside({ ...after, expires_at: known.expires_at });
-    localStorage.removeItem(STORED);
+    store.remove(STORED);
   });
 }
 

@@ -1,6 +1,6 @@
 /** The buyers' pages. */
 import { mount } from "svelte";
-import { takeLink } from "../api/keeper";
+import { bookingInAddress, takeLink } from "../api/keeper";
 import { i18n } from "../lib/i18n.svelte";
 import { followLinks, match } from "../lib/router.svelte";
 import "../lib/theme.css";
@@ -9,7 +9,8 @@ import { PAGES } from "./pages";
 
 takeLink();
 // Whoever follows another link while a page is open stays on that page, and nothing would be read anew.
-addEventListener("hashchange", () => takeLink() && location.reload());
+// It is taken by the page that comes: what this one knows is gone where the browser keeps nothing.
+addEventListener("hashchange", () => bookingInAddress() !== undefined && location.reload());
 
 await i18n.start(["common", "events", "queue", "seats", "checkout"]);
 followLinks((path) => Object.keys(PAGES).some((pattern) => match(pattern, path)));

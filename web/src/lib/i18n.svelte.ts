@@ -6,6 +6,7 @@ import type events from "../i18n/en/events.json";
 import type plan from "../i18n/en/plan.json";
 import type queue from "../i18n/en/queue.json";
 import type seats from "../i18n/en/seats.json";
+import { store } from "./store";
 
 interface Areas {
   admin: typeof admin;
@@ -70,13 +71,13 @@ export const i18n = {
   async start(wanted: Area[]): Promise<void> {
     areas = wanted;
     const asked = new URLSearchParams(location.search).get("lang");
-    const last = localStorage.getItem(STORED);
+    const last = store.get(STORED);
     await load(chooseLanguage([asked, last, ...navigator.languages].filter((tag) => tag !== null)));
   },
 
   /** Changes the language, and remembers it. */
   async choose(to: Language): Promise<void> {
-    localStorage.setItem(STORED, to);
+    store.set(STORED, to);
     await load(to);
   },
 };

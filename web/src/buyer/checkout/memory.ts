@@ -1,6 +1,7 @@
 /** What this browser remembers of a booking beside what the server knows. */
 import { newKey } from "../../api/client";
 import type { Buyer } from "../../api/schema";
+import { store, tabStore } from "../../lib/store";
 
 /** What the lines of one booking are called and cost. */
 export interface Names {
@@ -30,23 +31,7 @@ const BUYER = "onrush.buyer";
 const KEPT = 60;
 
 function all(): Record<string, Memory> {
-  return read(localStorage, BOOKINGS) ?? {};
-}
-
-function read<T>(storage: Storage, name: string): T | undefined {
-  try {
-    return (JSON.parse(storage.getItem(name) ?? "null") as T | null) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function write(storage: Storage, name: string, value: unknown): void {
-  try {
-    storage.setItem(name, JSON.stringify(value));
-  } catch {
-    // A full or forbidden store costs convenience only: the server knows what counts.
-  }
+  return store.read(BOOKINGS) ?? {};
 }
 
 export function recall(booking: string): Memory {
@@ -56,7 +41,7 @@ export function recall(booking: string): Memory {
 export function remember(booking: string, more: Memory): void {
   const { [booking]: before, ...others } = all();
   const entries = [...Object.entries(others), [booking, { ...before, ...more }] as const];
-  write(localStorage, BOOKINGS, Object.fromEntries(entries.slice(-KEPT)));
+  store.write(BOOKINGS, Object.fromEntries(entries.slice(-KEPT)));
 }
 
 /** Notes that a payment was begun; true if that is news. */
@@ -71,11 +56,11 @@ export function notePayment(booking: string, payment: string): boolean {
 
 /** Who buys, as written into the form in this tab. */
 export function formBuyer(): { name: string; email: string } {
-  return { name: "", email: "", ...read<{ name: string; email: string }>(sessionStorage, BUYER) };
+  return { name: "", email: "", ...tabStore.read<{ name: string; email: string }>(BUYER) };
 }
 
 export function keepForm(buyer: { name: string; email: string }): void {
-  write(sessionStorage, BUYER, buyer);
+  tabStore.write(BUYER, buyer);
 }
 
 interface Attempt {
@@ -89,20 +74,20 @@ interface Attempt {
  */
 export function attemptKey(booking: string, buyer: Buyer): string {
   const name = `onrush.attempt.${booking}`;
-  const open = read<Attempt>(sessionStorage, name);
+  const open = tabStore.read<Attempt>(name);
   // Another buyer is another wish: the server refuses it under the first one's key.
   if (open && JSON.stringify(open.buyer) === JSON.stringify(buyer)) return open.key;
   const attempt: Attempt = { key: newKey(), buyer };
-  write(sessionStorage, name, attempt);
+  tabStore.write(name, attempt);
   return attempt.key;
 }
 
 /** Whether a payment was asked for and nothing is known of the answer. */
 export function hasOpenAttempt(booking: string): boolean {
-  return sessionStorage.getItem(`onrush.attempt.${booking}`) !== null;
+  return tabStore.get(`onrush.attempt.${booking}`) !== null;
 }
 
 /** The wish was answered: the next one is another. */
 export function endAttempt(booking: string): void {
-  sessionStorage.removeItem(`onrush.attempt.${booking}`);
+  tabStore.remove(`onrush.attempt.${booking}`);
 }

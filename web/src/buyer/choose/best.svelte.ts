@@ -1,5 +1,6 @@
 /** What a buyer asks for who leaves the choice of seats to the server. It survives a reload, in this tab. */
 import type { BestSeats } from "../../api/schema";
+import { tabStore } from "../../lib/store";
 import { atMost, type Counts, sumOf } from "./types";
 
 /** The most seats that one order leaves to the server. */
@@ -24,12 +25,8 @@ export class BestWish {
 
   constructor(event: string) {
     this.#name = `onrush.best.${event}`;
-    try {
-      const stored = JSON.parse(sessionStorage.getItem(this.#name) ?? "null") as Stored | null;
-      if (stored) this.#wanted = stored;
-    } catch {
-      // What cannot be read is no wish.
-    }
+    const stored = tabStore.read<Stored>(this.#name);
+    if (stored) this.#wanted = stored;
   }
 
   /** How many seats, as far as there may be that many. */
@@ -131,6 +128,6 @@ export class BestWish {
 
   #set(wanted: Stored): void {
     this.#wanted = wanted;
-    sessionStorage.setItem(this.#name, JSON.stringify(wanted));
+    tabStore.write(this.#name, wanted);
   }
 }

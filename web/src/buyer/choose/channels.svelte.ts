@@ -2,6 +2,7 @@
 import { path, Refused } from "../../api/client";
 import type { MyChannels } from "../../api/schema";
 import { askAsVisitor } from "../../api/visitor";
+import { tabStore } from "../../lib/store";
 
 export type MyChannel = MyChannels["channels"][number];
 
@@ -24,11 +25,7 @@ export class Channels {
     this.#event = event;
     this.#name = `onrush.codes.${event}`;
     this.#changed = changed;
-    try {
-      this.#codes = JSON.parse(sessionStorage.getItem(this.#name) ?? "[]") as string[];
-    } catch {
-      // What cannot be read opens nothing.
-    }
+    this.#codes = tabStore.read<string[]>(this.#name) ?? [];
     this.isLoading = this.#codes.length > 0;
   }
 
@@ -90,7 +87,7 @@ export class Channels {
 
   #keep(codes: readonly string[]): void {
     this.#codes = codes;
-    sessionStorage.setItem(this.#name, JSON.stringify(codes));
+    tabStore.write(this.#name, codes);
   }
 }
 

@@ -1,5 +1,6 @@
 /** What a buyer has chosen and not held yet. It survives a reload, in this tab. */
 import type { Category, Pool, Wish } from "../../api/schema";
+import { tabStore } from "../../lib/store";
 import { type Counts, sorted, sumOf } from "./types";
 
 export interface StayWish {
@@ -31,17 +32,13 @@ export class Choice {
 
   constructor(event: string) {
     this.#name = `onrush.choice.${event}`;
-    try {
-      const stored = JSON.parse(sessionStorage.getItem(this.#name) ?? "null") as Stored | null;
-      this.#seats = stored?.seats ?? [];
-      this.#pools = stored?.pools ?? {};
-      this.#stays = stored?.stays ?? [];
-      this.#orOthers = stored?.orOthers ?? true;
-      this.#seatTypes = stored?.seatTypes ?? {};
-      this.#poolTypes = stored?.poolTypes ?? {};
-    } catch {
-      // What cannot be read is no choice.
-    }
+    const stored = tabStore.read<Stored>(this.#name);
+    this.#seats = stored?.seats ?? [];
+    this.#pools = stored?.pools ?? {};
+    this.#stays = stored?.stays ?? [];
+    this.#orOthers = stored?.orOthers ?? true;
+    this.#seatTypes = stored?.seatTypes ?? {};
+    this.#poolTypes = stored?.poolTypes ?? {};
   }
 
   /** Seats by id, in the order they were chosen. */
@@ -207,7 +204,7 @@ export class Choice {
       seatTypes: { ...this.#seatTypes },
       poolTypes: { ...this.#poolTypes },
     };
-    sessionStorage.setItem(this.#name, JSON.stringify(stored));
+    tabStore.write(this.#name, stored);
   }
 }
 

@@ -5,6 +5,7 @@
 import { NoAnswer, newKey, path, Refused } from "../../api/client";
 import type { Booking, Lines, Wish } from "../../api/schema";
 import { askAsVisitor } from "../../api/visitor";
+import { tabStore } from "../../lib/store";
 import { poolsOf } from "./stock";
 
 const TRIES = 5;
@@ -114,23 +115,19 @@ function isOfTypes({ types = [] }: Booking, { types: named = {} }: Wish): boolea
 
 /** The answer is known by other means, or the choice is another now. */
 export function forget(event: string): void {
-  sessionStorage.removeItem(nameOf(event));
+  tabStore.remove(nameOf(event));
 }
 
 function keyFor(event: string, body: string, before: string[]): string {
   const known = kept(event);
   if (known?.body === body) return known.key;
   const key = newKey();
-  sessionStorage.setItem(nameOf(event), JSON.stringify({ key, body, before } satisfies Kept));
+  tabStore.write(nameOf(event), { key, body, before } satisfies Kept);
   return key;
 }
 
 function kept(event: string): Kept | undefined {
-  try {
-    return (JSON.parse(sessionStorage.getItem(nameOf(event)) ?? "null") as Kept | null) ?? undefined;
-  } catch {
-    return undefined;
-  }
+  return tabStore.read<Kept>(nameOf(event));
 }
 
 function nameOf(event: string): string {

@@ -2,6 +2,7 @@
  * What calls a visitor who looks elsewhere when it is their turn: a sound and a notification, both
  * only if asked for.
  */
+import { store } from "../../lib/store";
 
 const STORED = "onrush.sound";
 /** Two rising tones, in hertz. */
@@ -24,7 +25,7 @@ export class Alerts {
 
   /** Wakes the sound that was chosen before a reload, as far as the browser lets us. */
   start(): void {
-    if (localStorage.getItem(STORED) === null) return;
+    if (store.get(STORED) === null) return;
     this.#audio = new AudioContext();
     this.#audio.onstatechange = () => this.#look();
     this.#look();
@@ -51,12 +52,12 @@ export class Alerts {
   /** Called by a click: browsers let no page make noise by itself. */
   async switchSound(): Promise<void> {
     if (this.sound === "on") {
-      localStorage.removeItem(STORED);
+      store.remove(STORED);
       this.stop();
       this.#look();
       return;
     }
-    localStorage.setItem(STORED, "on");
+    store.set(STORED, "on");
     if (!this.#audio) this.start();
     await this.#audio?.resume();
     this.#look();

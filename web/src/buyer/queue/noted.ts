@@ -5,6 +5,7 @@
 import { ask, path } from "../../api/client";
 import type { Draw } from "../../api/schema";
 import { clock } from "../../lib/clock";
+import { store } from "../../lib/store";
 
 export interface Noted {
   hash: string;
@@ -19,11 +20,7 @@ export interface NotedDraw {
 const name = (event: string) => `onrush.draw.${event}`;
 
 export function notedDraw(event: string): NotedDraw {
-  try {
-    return JSON.parse(localStorage.getItem(name(event)) ?? "{}") as NotedDraw;
-  } catch {
-    return {};
-  }
+  return store.read<NotedDraw>(name(event)) ?? {};
 }
 
 /** Notes what is new of a draw, and keeps what was noted before. */
@@ -32,11 +29,8 @@ export function note(event: string, draw: Draw): NotedDraw {
   const at = clock.now();
   noted.seedHash ??= { hash: draw.seed_hash, at };
   if (draw.entrants_hash) noted.entrantsHash ??= { hash: draw.entrants_hash, at };
-  try {
-    localStorage.setItem(name(event), JSON.stringify(noted));
-  } catch {
-    // A browser that keeps nothing is no witness; the draw can be checked all the same.
-  }
+  // A browser that keeps nothing is a witness as long as the page lives.
+  store.write(name(event), noted);
   return noted;
 }
 

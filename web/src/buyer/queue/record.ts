@@ -1,5 +1,6 @@
 /** What this browser remembers of its place in an event's queue, for all its tabs and after a reload. */
 import type { LiveMessage } from "../../lib/live/message";
+import { store } from "../../lib/store";
 
 /**
  * How a place or session ended. `gave_up` is a session that was left before anything was booked;
@@ -22,19 +23,15 @@ export interface PlaceRecord {
 const name = (event: string) => `onrush.queue.${event}`;
 
 export function readRecord(event: string): PlaceRecord {
-  try {
-    return JSON.parse(localStorage.getItem(name(event)) ?? "{}") as PlaceRecord;
-  } catch {
-    return {};
-  }
+  return store.read<PlaceRecord>(name(event)) ?? {};
 }
 
 export function writeRecord(event: string, record: PlaceRecord): void {
-  localStorage.setItem(name(event), JSON.stringify(record));
+  store.write(name(event), record);
 }
 
 /** Forgets how it ended, so that opening the waiting room joins again. */
 export function forgetEnd(event: string): void {
   const record = readRecord(event);
-  if (record.ended) localStorage.removeItem(name(event));
+  if (record.ended) store.remove(name(event));
 }

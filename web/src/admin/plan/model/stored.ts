@@ -1,6 +1,7 @@
 /** Drafts in this browser, so that a reload loses nothing. */
 import { createStore, get, update, type UseStore } from "idb-keyval";
 import { newKey } from "../../../api/client";
+import { store } from "../../../lib/store";
 import type { Plan } from "./document";
 import { planOf } from "./file";
 
@@ -49,20 +50,14 @@ export class Shelf {
 
   /** Puts a draft where it takes no time, if it fits there. It counts if no other was put meanwhile. */
   leave(draft: Draft): void {
-    try {
-      const text = JSON.stringify({ ...draft, stamp: this.#stamp });
-      if (text.length <= MAX_CHARS) localStorage.setItem(TEXT_PREFIX + this.#event, text);
-    } catch {
-      // There is no room, or storing is forbidden here.
-    }
+    const text = JSON.stringify({ ...draft, stamp: this.#stamp });
+    if (text.length <= MAX_CHARS) store.set(TEXT_PREFIX + this.#event, text);
   }
 
   /** What a page left that had the draft which is there now. */
   #left(): Draft | undefined {
-    const text = localStorage.getItem(TEXT_PREFIX + this.#event);
-    if (text === null) return undefined;
-    const left = JSON.parse(text) as Kept;
-    return left.stamp === this.#stamp ? read(left) : undefined;
+    const left = store.read<Kept>(TEXT_PREFIX + this.#event);
+    return left && left.stamp === this.#stamp ? read(left) : undefined;
   }
 
   /** Puts a draft there. One that is not known here stays, unless it is taken over on purpose. */
@@ -80,7 +75,7 @@ export class Shelf {
       );
       if (!isOurs) return "elsewhere";
       this.#stamp = stamp;
-      localStorage.removeItem(TEXT_PREFIX + this.#event);
+      store.remove(TEXT_PREFIX + this.#event);
       return "kept";
     } catch {
       return "unkept";
