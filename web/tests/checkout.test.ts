@@ -243,6 +243,51 @@ test("wish to pay that never arrived keeps its key over a reload", async () => {
   await close();
 });
 
+test("confirmation names the address of its own booking", async () => {
+  const { page, token, booking, close } = await holdAndVisit(browser, server, "show", { seats: ["C-9"] });
+  await fillIn(page);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await useCard(page, CARDS.good);
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await page.getByText("You booked with the address ann@example.org.").waitFor();
+  const other = await hold(server, token, "show", { seats: ["C-7"] });
+  await page.goto(`${server.url}/bookings/${other}`);
+  await page.getByLabel("Name").fill("Bo Kim");
+  await page.getByLabel("E-mail address").fill("bo@example.org");
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await page.getByText("You booked with the address ann@example.org.").waitFor();
+  await close();
+});
+
+test("buyer changed after a lost answer is not on the tickets", async () => {
+  const { page, token, booking, close } = await holdAndVisit(browser, server, "show", { seats: ["C-8"] });
+  const wishes: { key: string; body: unknown }[] = [];
+  await page.route("**/api/v1/bookings/*/payment", async (route) => {
+    const request = route.request();
+    if (request.method() !== "POST") return route.continue();
+    wishes.push({ key: request.headers()["idempotency-key"]!, body: request.postDataJSON() });
+    // The first one is on its way still when the page is loaded again, and arrives before the second.
+    if (wishes.length === 1) return;
+    const first = { token, ...wishes[0]! };
+    expect((await server.ask("POST", `/bookings/${booking}/payment`, first)).status).toBe(201);
+    await route.continue();
+  });
+  await fillIn(page);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await expect.poll(() => wishes.length).toBe(1);
+  await page.reload();
+  await page.getByText("We do not know yet whether your payment has begun").waitFor();
+  await page.getByLabel("Name").fill("Bo Kim");
+  await page.getByLabel("E-mail address").fill("bo@example.org");
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await useCard(page, CARDS.good);
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await page.getByText("You booked with the address ann@example.org.").waitFor();
+  await page.getByRole("link", { name: "Show the tickets" }).click();
+  await page.getByText("Ann Lee").waitFor();
+  await close();
+});
+
 test("network that goes away is told of, and what was shown stays", async () => {
   const { page, close } = await holdAndVisit(browser, server, "show", { seats: ["C-4"] });
   await heading(page, "Complete your booking");

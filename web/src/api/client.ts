@@ -37,6 +37,8 @@ export interface Ask {
   signal?: AbortSignal;
   /** No answer within this time is no answer. */
   patienceMs?: number;
+  /** Is told the status of what was granted, where one says more than another. */
+  granted?: (status: number) => void;
 }
 
 /** See {@link Ask.patienceMs}. */
@@ -90,7 +92,10 @@ export async function send(path: string, wish: Ask = {}): Promise<Response> {
     throw new NoAnswer("the server cannot be reached", { cause: error });
   }
   clock.note(response.headers.get("date"), performance.now() - began);
-  if (response.ok) return response;
+  if (response.ok) {
+    wish.granted?.(response.status);
+    return response;
+  }
   throw await refusal(response);
 }
 

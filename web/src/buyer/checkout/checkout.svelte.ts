@@ -8,7 +8,7 @@ import { follow } from "../../lib/live";
 import { aboutEvent, type About } from "./about";
 import { Documents } from "./documents.svelte";
 import { namesOf, readableLines, type Line } from "./lines";
-import { attemptKey, endAttempt, hasOpenAttempt, notePayment, remember, type Names } from "./memory";
+import { attempt, endAttempt, hasOpenAttempt, notePayment, rememberBuyer, type Names } from "./memory";
 
 /** With Stripe an open payment names the key its form is made with. */
 export type OpenPayment = Payment & { publishable_key?: string };
@@ -16,6 +16,8 @@ export type OpenPayment = Payment & { publishable_key?: string };
 /** What the page shows: the booking's status, and for an expired one what became of its money. */
 export type Outcome = Booking["status"] | "late" | "refunded";
 
+/** The status of an answer that tells of a payment which ran before, begun by another wish. */
+const FOUND = 200;
 /** A hold's last minute. */
 const ENDING_MS = 60_000;
 /** The longest pause before another look; browsers' timers do not reach much further. */
@@ -62,6 +64,8 @@ export class Checkout {
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Keys of wishes that have no answer yet. */
   readonly #keys = new Map<string, string>();
+  /** Who was to confirm what is free of charge, of whom no answer is known yet. */
+  #confirmers: Buyer[] = [];
 
   constructor(id: string) {
     this.id = id;
@@ -121,7 +125,10 @@ export class Checkout {
       this.booking = booking;
       this.payment = payment;
       this.way = wayTo(this.id);
-      if (booking.status === "confirmed") void this.#keepLink();
+      if (booking.status === "confirmed") {
+        rememberBuyer(this.id, this.#confirmers);
+        void this.#keepLink();
+      }
       this.failure = undefined;
       this.isAway = false;
       // As long as it is held, the request may still arrive; asked again, it has the same key.
@@ -243,11 +250,12 @@ export class Checkout {
 
   /** Confirms what is free of charge. */
   async confirm(buyer?: Buyer): Promise<void> {
-    if (buyer) remember(this.id, { holder: buyer.name });
     await this.#do("confirm", async () => {
+      if (buyer) this.#confirmers.push(buyer);
       try {
         const wish = { method: "POST", ...(buyer && { body: { buyer } }) } as const;
         await persistAsKeeper(this.id, path`/bookings/${this.id}/confirm`, wish);
+        this.#confirmers = buyer ? [buyer] : [];
       } catch (error) {
         // An answer got lost, and what it said had happened.
         if (!(error instanceof Refused) || error.code !== "ALREADY_CONFIRMED") throw error;
@@ -257,14 +265,17 @@ export class Checkout {
 
   /** Begins a payment, or finds the one that runs, and goes to the gateway's page if it has one. */
   async pay(buyer: Buyer): Promise<void> {
-    const key = attemptKey(this.id, buyer);
-    remember(this.id, { holder: buyer.name });
+    const { key, earlier } = attempt(this.id, buyer);
     await this.#do("pay", async () => {
       try {
-        const wish = { method: "POST", key, body: { buyer } } as const;
+        let isEarlier = false;
+        const granted = (status: number) => (isEarlier = status === FOUND);
+        const wish = { method: "POST", key, body: { buyer }, granted } as const;
         const payment = await persistAsKeeper<Payment>(this.id, path`/bookings/${this.id}/payment`, wish);
-        notePayment(this.id, payment.payment);
         endAttempt(this.id);
+        notePayment(this.id, payment.payment);
+        // One that ran before has the buyer of the wish that began it, which may be another tab's.
+        rememberBuyer(this.id, isEarlier ? earlier : [buyer]);
         this.isPaymentUnknown = false;
       } catch (error) {
         this.isPaymentUnknown = error instanceof NoAnswer;
