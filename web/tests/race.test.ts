@@ -23,9 +23,16 @@ async function open(event: string): Promise<void> {
   });
 }
 
-/** Somebody at the list of the event's seats; one who is `late` hears of no seat that others take. */
-async function shopper(event: string, { late = false } = {}) {
+/**
+ * Somebody at the list of the event's seats; one who is `late` hears of no seat that others take. `before`
+ * is done to the page before it is opened.
+ */
+async function shopper(
+  event: string,
+  { late = false, before }: { late?: boolean; before?: (page: Page) => Promise<void> } = {},
+) {
   const visitor = await visit(browser);
+  await before?.(visitor.page);
   if (late) {
     await visitor.page.routeWebSocket(/\/ws\?/, (socket) => {
       const there = socket.connectToServer();
@@ -146,6 +153,44 @@ test("what one holds in another tab is no loss to him", async () => {
   expect(complaints).toEqual([]);
   await close();
 });
+
+async function holdSeat(event: string, seat: string, token: string): Promise<void> {
+  const wish = { token, key: seat, body: { seats: [seat] } };
+  expect((await server.ask("POST", `/events/${event}/bookings`, wish)).status).toBe(201);
+}
+
+const toFront = (page: Page) => page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+
+for (const [cause, wake] of [
+  [
+    "the page comes back to the front",
+    (page: Page) => page.clock.fastForward(45_000).then(() => toFront(page)),
+  ],
+  ["nothing came for minutes", (page: Page) => page.clock.fastForward(310_000)],
+] as const) {
+  test(`socket that died without a word is noticed while seats are chosen, when ${cause}`, async () => {
+    const event = `deaf-${cause.replaceAll(" ", "-")}`;
+    await open(event);
+    let isDeaf = false;
+    const { page, complaints, close } = await shopper(event, {
+      before: async (page) => {
+        await page.clock.install();
+        await page.routeWebSocket(/\/ws\?/, (socket) => {
+          const isFirst = !isDeaf;
+          socket.connectToServer().onMessage((message) => {
+            if (!(isFirst && isDeaf)) socket.send(message);
+          });
+        });
+      },
+    });
+    isDeaf = true;
+    await holdSeat(event, "D-1", await server.visitor());
+    await wake(page);
+    await expect.poll(() => seat(page, "D", 1).getAttribute("aria-disabled")).toBe("true");
+    expect(complaints).toEqual([]);
+    await close();
+  });
+}
 
 test("places that are gone are told with what is left, and one click takes that", async () => {
   await openEvent(server, "short", {

@@ -11,6 +11,8 @@ export type Connection = "connecting" | "websocket" | "sse" | "polling" | "offli
 
 /** Who waits hears something every 20 s at the latest; twice that in silence is suspicious. */
 const SILENCE_MS = 40_000;
+/** Whoever does not wait may hear nothing for long: after so much silence they are connected anew. */
+const QUIET_MS = 300_000;
 /** A stream that cannot be had is tried again after this time, doubled up to the longest. */
 const RETRY_STREAM_MS = 60_000;
 const RETRY_STREAM_MAX_MS = 600_000;
@@ -57,6 +59,8 @@ class Follower {
   /** How many messages came: an answer that was asked for before the last of them is out of date. */
   #heard = 0;
   #glancedAt = -Infinity;
+  /** When (by `performance.now`) the last of them came. */
+  #heardAt = 0;
 
   constructor(
     event: string,
@@ -106,7 +110,7 @@ class Follower {
     if (!isUrgent && now - this.#glancedAt < GLANCE_MS) return;
     this.#glancedAt = now;
     this.#failures = 0;
-    if (this.#stream) void this.#probe(false);
+    if (this.#stream) void this.#probe(SILENCE_MS);
     else if (!this.#isConnecting) {
       this.#poller.stop();
       void this.#connect();
@@ -190,6 +194,7 @@ class Follower {
   #hear(message: LiveMessage): void {
     if (this.#isOver) return;
     this.#heard += 1;
+    this.#heardAt = performance.now();
     this.#watch();
     void this.#remembered.note(message, (told) => {
       if (!this.#isOver) this.#listen(told);
@@ -210,14 +215,15 @@ class Follower {
 
   #watch(): void {
     clearTimeout(this.#watchdog);
-    if (this.#stream) this.#watchdog = setTimeout(() => void this.#probe(true), SILENCE_MS);
+    if (this.#stream) this.#watchdog = setTimeout(() => void this.#probe(QUIET_MS), SILENCE_MS);
   }
 
   /**
    * A silent stream may be dead, and pings cannot be seen from here: asks, and compares with what
-   * the stream told.
+   * the stream told. To whoever does not wait it may have nothing to tell: to them it counts as dead
+   * after `quietMs` of silence.
    */
-  async #probe(isSilent: boolean): Promise<void> {
+  async #probe(quietMs: number): Promise<void> {
     const stream = this.#stream;
     const heard = this.#heard;
     this.#watch();
@@ -225,8 +231,9 @@ class Follower {
       const place = await this.#poller.askPlace();
       if (this.#isOver || this.#stream !== stream || this.#heard !== heard) return;
       // Who waits would have heard something, however slowly the line moves.
-      const isDeaf = this.#remembered.differs(place) || (isSilent && place.type === "position");
-      if (!isDeaf) return;
+      const longestMs = place.type === "position" ? SILENCE_MS : quietMs;
+      const isSilent = performance.now() - this.#heardAt >= longestMs;
+      if (!isSilent && !this.#remembered.differs(place)) return;
       this.#hear(place);
       this.#again("connecting");
     } catch (error) {
