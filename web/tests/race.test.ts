@@ -154,6 +154,9 @@ test("what one holds in another tab is no loss to him", async () => {
   await close();
 });
 
+const tokenOf = (page: Page): Promise<string> =>
+  page.evaluate(() => JSON.parse(localStorage.getItem("onrush.visitor")!).token);
+
 async function holdSeat(event: string, seat: string, token: string): Promise<void> {
   const wish = { token, key: seat, body: { seats: [seat] } };
   expect((await server.ask("POST", `/events/${event}/bookings`, wish)).status).toBe(201);
@@ -191,6 +194,33 @@ for (const [cause, wake] of [
     await close();
   });
 }
+
+test("what was missed without a stream is asked for until there is an answer", async () => {
+  await open("missed");
+  let hangUp = (): void => {};
+  let isDeaf = false;
+  const { page, complaints, close } = await shopper("missed", {
+    before: (page) =>
+      page.routeWebSocket(/\/ws\?/, (socket) => {
+        const isFirst = !isDeaf;
+        if (isFirst) hangUp = () => void socket.close();
+        socket.connectToServer().onMessage((message) => {
+          if (!(isFirst && isDeaf)) socket.send(message);
+        });
+      }),
+  });
+  isDeaf = true;
+  await holdSeat("missed", "D-1", await server.visitor());
+  await holdSeat("missed", "A-1", await tokenOf(page));
+  let asked = 0;
+  await page.route("**/seats/status", (route) => ((asked += 1) <= 2 ? route.abort() : route.continue()));
+  hangUp();
+  await expect.poll(() => seat(page, "D", 1).getAttribute("aria-disabled")).toBe("true");
+  expect(asked).toBe(3);
+  await page.getByRole("link", { name: "Go on with it" }).waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
 
 test("places that are gone are told with what is left, and one click takes that", async () => {
   await openEvent(server, "short", {

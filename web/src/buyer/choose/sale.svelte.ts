@@ -1,5 +1,5 @@
 /** What is on sale in one event, live: seats, pools, the visitor's session and their bookings. */
-import { ask, path, persist } from "../../api/client";
+import { ask, NoAnswer, path, persist, Refused } from "../../api/client";
 import type {
   Availability,
   Booking,
@@ -24,6 +24,9 @@ import { typeOf, unitMinor } from "./types";
 export type Access = "in" | "out";
 
 const POOLS_EVERY_MS = 2_000;
+/** Pauses before what was missed is asked for again: the first, and the longest. */
+const CATCH_UP_MS = 1_000;
+const CATCH_UP_MAX_MS = 15_000;
 /** Messages so much older than a snapshot may still be missing in it. */
 const OVERLAP_MS = 5_000;
 
@@ -58,6 +61,8 @@ export class Sale {
   #unfollow: (() => void) | undefined;
   #isAsking = false;
   #wasStream = false;
+  /** Counts changes of the way that messages come: what is asked for on account of an earlier one is done with. */
+  #ways = 0;
 
   private constructor(id: string) {
     this.id = id;
@@ -102,8 +107,8 @@ export class Sale {
       (message) => this.#heard(message),
       (connection) => {
         const isStream = connection === "websocket" || connection === "sse";
-        // What changed while nothing came is asked for once.
-        if (isStream && !this.#wasStream) void this.refreshSeats().catch(() => {});
+        this.#ways += 1;
+        if (isStream && !this.#wasStream) void this.#catchUp();
         this.#wasStream = isStream;
         this.connection = connection;
       },
@@ -117,6 +122,24 @@ export class Sale {
   stop(): void {
     this.#unfollow?.();
     clearInterval(this.#timer);
+    this.#ways += 1;
+  }
+
+  /** What changed while nothing came: the stream tells only what comes after, so that there has to be an answer. */
+  async #catchUp(): Promise<void> {
+    const way = this.#ways;
+    for (let pauseMs = CATCH_UP_MS; way === this.#ways; pauseMs = Math.min(2 * pauseMs, CATCH_UP_MAX_MS)) {
+      try {
+        await Promise.all([this.refreshSeats(), this.checkBookings()]);
+        return;
+      } catch (error) {
+        if (error instanceof Refused && !error.retryable) return;
+        if (!(error instanceof Refused || error instanceof NoAnswer)) throw error;
+        const wantedMs = error instanceof Refused ? (error.retryAfterS ?? 0) * 1_000 : 0;
+        const waitMs = Math.max(wantedMs, pauseMs * (0.5 + Math.random()));
+        await new Promise((resolve) => setTimeout(resolve, waitMs));
+      }
+    }
   }
 
   /** In the visitor's language, if there is such a title. */
@@ -301,7 +324,7 @@ export class Sale {
     if (answer.plan !== this.#plan) {
       // Seats were added: the drawing is another one.
       const plan = await ask<SeatPlan>(path`/events/${this.id}/seats/plan`);
-      if (plan.version !== answer.plan) return;
+      if (plan.version !== answer.plan) throw new NoAnswer("seats were added between two answers");
       this.#takeHouse(plan, answer.status);
       this.round += 1;
     }
