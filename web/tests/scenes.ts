@@ -53,8 +53,9 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
   });
   await openEvent(server, "inn", {
     settings: { title: "Christmas at the inn", max_per_user: 12, room: null },
-    pools: ["2026-12-24", "2026-12-25", "2026-12-26"].map((date) => ({
-      pool: `deluxe.${date}`,
+    // Nights that are over are not offered.
+    pools: ["12-24", "12-25", "12-26"].map((date) => ({
+      pool: `deluxe.${new Date().getFullYear() + 1}-${date}`,
       capacity: 8,
       price_minor: 12_900,
     })),

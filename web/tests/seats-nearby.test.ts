@@ -1,6 +1,7 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { areTogether, offerFor, together } from "../src/buyer/choose/nearby";
-import { nightsFrom, nightsOf, stockOf, termsOf } from "../src/buyer/choose/stock";
+import { offersOf } from "../src/buyer/events/stock";
+import { firstFreeNight, nightsFrom, nightsOf, stockOf, termsOf } from "../src/buyer/choose/stock";
 import { House, type SeatLike } from "../src/lib/seatmap/house";
 
 /**
@@ -121,22 +122,38 @@ const pool = (name: string, free: number, price = 1_000) => ({
   blocked: 0,
 });
 
+afterEach(() => vi.useRealTimers());
+
 test("pools named by a date are nights of a room, all others are by quantity", () => {
-  const stock = stockOf([pool("deluxe.2026-12-25", 1), pool("deluxe.2026-12-24", 2), pool("ga", 5)]);
+  const stock = stockOf([pool("deluxe.2096-12-25", 1), pool("deluxe.2096-12-24", 2), pool("ga", 5)]);
   expect(stock.others.map(({ pool }) => pool)).toEqual(["ga"]);
   expect(stock.kinds.map(({ name, first, last }) => [name, first, last])).toEqual([
-    ["deluxe", "2026-12-24", "2026-12-25"],
+    ["deluxe", "2096-12-24", "2096-12-25"],
+  ]);
+});
+
+test("nights that are over are offered no more, but yesterday's, which may be tonight somewhere", () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.parse("2026-12-26T12:00:00Z") });
+  const pools = ["deluxe.2026-12-24", "deluxe.2026-12-25", "deluxe.2026-12-27", "twin.2026-12-24"];
+  const there = pools.map((name) => pool(name, 1));
+  expect(stockOf(there).kinds.map(({ name, first, last }) => [name, first, last])).toEqual([
+    ["deluxe", "2026-12-25", "2026-12-27"],
+  ]);
+  expect(firstFreeNight(stockOf(there).kinds[0]!)).toBe("2026-12-27");
+  const offers = offersOf({ pools: there, categories: [] } as never);
+  expect(offers.map(({ id, free, nights }) => [id, free, nights])).toEqual([
+    ["room deluxe", 2, { first: "2026-12-25", last: "2026-12-27", count: 2, free: 2 }],
   ]);
 });
 
 test("a stay costs the sum of its nights and has the rooms of its fullest night", () => {
   const [deluxe] = stockOf([
-    pool("deluxe.2026-12-31", 3),
-    pool("deluxe.2027-01-01", 1, 2_500),
-    pool("deluxe.2027-01-03", 4),
+    pool("deluxe.2096-12-31", 3),
+    pool("deluxe.2097-01-01", 1, 2_500),
+    pool("deluxe.2097-01-03", 4),
   ]).kinds;
-  expect(nightsOf("2026-12-31", 2)).toEqual(["2026-12-31", "2027-01-01"]);
-  expect(termsOf(deluxe!, "2026-12-31", 2)).toMatchObject({ priceMinor: 3_500, free: 1 });
-  expect(termsOf(deluxe!, "2026-12-31", 3)).toBeUndefined();
-  expect(nightsFrom(deluxe!, "2026-12-31", 9)).toBe(2);
+  expect(nightsOf("2096-12-31", 2)).toEqual(["2096-12-31", "2097-01-01"]);
+  expect(termsOf(deluxe!, "2096-12-31", 2)).toMatchObject({ priceMinor: 3_500, free: 1 });
+  expect(termsOf(deluxe!, "2096-12-31", 3)).toBeUndefined();
+  expect(nightsFrom(deluxe!, "2096-12-31", 9)).toBe(2);
 });

@@ -1,6 +1,6 @@
 /** What the pools of an event are: nights of a kind of room, or things that are bought by quantity. */
 import type { Pool, Wish } from "../../api/schema";
-import { nightOf } from "../../lib/pools";
+import { firstNight, nightOf, tonight } from "../../lib/pools";
 import { unitMinor } from "./types";
 
 const DAY_MS = 86_400_000;
@@ -24,7 +24,9 @@ export interface Stock {
   others: Pool[];
 }
 
+/** What pools there are; nights that are over are left out. */
 export function stockOf(pools: readonly Pool[]): Stock {
+  const earliest = firstNight();
   const kinds = new Map<string, Kind>();
   const others: Pool[] = [];
   for (const pool of pools) {
@@ -34,6 +36,7 @@ export function stockOf(pools: readonly Pool[]): Stock {
       continue;
     }
     const { room: name, date } = night;
+    if (date < earliest) continue;
     const kind = kinds.get(name) ?? { name, nights: new Map<string, Pool>(), first: date, last: date };
     kind.nights.set(date, pool);
     if (date < kind.first) kind.first = date;
@@ -41,6 +44,17 @@ export function stockOf(pools: readonly Pool[]): Stock {
     kinds.set(name, kind);
   }
   return { kinds: [...kinds.values()], others };
+}
+
+/**
+ * The night that is shown first: a season may be long and its first nights gone. One that may be over
+ * is shown where there is no other.
+ */
+export function firstFreeNight(kind: Kind): string {
+  const free = [...kind.nights].filter(([, pool]) => pool.free > 0).map(([date]) => date);
+  free.sort();
+  const today = tonight();
+  return free.find((date) => date >= today) ?? free[0] ?? kind.first;
 }
 
 /** The day so many days after this one. */

@@ -3,7 +3,7 @@
  * of nights.
  */
 import type { Availability, Category, Pool, PriceStep } from "../../api/schema";
-import { nightOf, poolName } from "../../lib/pools";
+import { firstNight, nightOf, poolName } from "../../lib/pools";
 
 export interface Offer {
   /** Distinguishes offers; not shown. */
@@ -22,9 +22,11 @@ export interface Offer {
   nights?: { first: string; last: string; count: number; free: number };
 }
 
+/** What there is to buy; nights that are over are left out. */
 export function offersOf(availability: Availability): Offer[] {
   const offers: Offer[] = [];
   const rooms = new Map<string, Offer>();
+  const earliest = firstNight();
   for (const category of availability.categories) {
     const { name, free, held } = category;
     offers.push({ id: `category ${name}`, name, free, held, ...termsOf(category) });
@@ -36,8 +38,9 @@ export function offersOf(availability: Availability): Offer[] {
       offers.push({ id: `pool ${pool}`, name: poolName(pool), free, held, ...termsOf(priced) });
       continue;
     }
-    const { fromMinor, toMinor } = termsOf(priced);
     const { room, date } = night;
+    if (date < earliest) continue;
+    const { fromMinor, toMinor } = termsOf(priced);
     let offer = rooms.get(room);
     if (!offer) {
       const nights = { first: date, last: date, count: 0, free: 0 };
