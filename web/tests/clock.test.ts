@@ -10,6 +10,7 @@ beforeEach(() => {
 
 afterEach(() => {
   vi.useRealTimers();
+  vi.unstubAllGlobals();
   vi.resetModules();
 });
 
@@ -40,4 +41,40 @@ test("answer that took long does not set the time back", async () => {
   vi.setSystemTime(NOON + 15_000);
   clock.note(new Date(NOON).toUTCString(), 15_000);
   expect(clock.now()).toBe(NOON + 15_000);
+});
+
+test("exact answer that took long does not set the time back", async () => {
+  const clock = await fresh();
+  clock.note(NOON);
+  vi.setSystemTime(NOON + 15_000);
+  clock.note(NOON, 15_000);
+  expect(clock.now()).toBe(NOON + 15_000);
+});
+
+test("answer that took long counts from its middle until there is a quicker one", async () => {
+  const clock = await fresh();
+  clock.note(NOON, 4_000);
+  expect(clock.now()).toBe(NOON + 2_000);
+  clock.note(new Date(NOON + 1_000).toUTCString());
+  expect(clock.now()).toBe(NOON + 1_500);
+});
+
+test("answer that tells the time is noted with how long it took", async () => {
+  vi.useFakeTimers({ toFake: ["Date", "performance"], now: NOON });
+  const clock = await fresh();
+  const { ask } = await import("../src/api/client");
+  const answered = (body: unknown, tookMs: number) =>
+    vi.stubGlobal("fetch", () => {
+      vi.advanceTimersByTime(tookMs);
+      return Promise.resolve(Response.json(body));
+    });
+  answered({ at: NOON + 60_000 }, 0);
+  await ask("/event", { tellsTime: true });
+  expect(clock.now()).toBe(NOON + 60_000);
+  answered({ events: [{ at: NOON + 60_000 }] }, 15_000);
+  await ask("/events", { tellsTime: true });
+  expect(clock.now()).toBe(NOON + 75_000);
+  answered({ at: NOON }, 0);
+  await ask("/booking");
+  expect(clock.now()).toBe(NOON + 75_000);
 });

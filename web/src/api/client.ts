@@ -37,6 +37,8 @@ export interface Ask {
   signal?: AbortSignal;
   /** No answer within this time is no answer. */
   patienceMs?: number;
+  /** The answer's `at`, or that of each of its `events`, is the time at which it was given. */
+  tellsTime?: boolean;
   /** Is told the status of what was granted, where one says more than another. */
   granted?: (status: number) => void;
 }
@@ -54,17 +56,26 @@ export function path(parts: TemplateStringsArray, ...ids: (string | number)[]): 
  * @throws {Refused} if it says no, {@link NoAnswer} if it says nothing.
  */
 export async function ask<T>(path: string, wish: Ask = {}): Promise<T> {
+  const began = performance.now();
   const response = await send(path, wish);
   const text = await response.text().catch((error: unknown) => {
     throw new NoAnswer("the answer broke off", { cause: error });
   });
   if (text === "") return undefined as T;
+  let answer;
   try {
-    return JSON.parse(text) as T;
+    answer = JSON.parse(text) as T;
   } catch (error) {
     // Not ours, though it says that all is well: the page of a proxy in between, most likely.
     throw new NoAnswer("an answer that cannot be read", { cause: error });
   }
+  if (wish.tellsTime) clock.note(timeIn(answer), performance.now() - began);
+  return answer;
+}
+
+function timeIn(answer: unknown): number | undefined {
+  const { at, events } = answer as { at?: number; events?: { at?: number }[] };
+  return at ?? events?.[0]?.at;
 }
 
 /** The same for an answer that is not JSON. */

@@ -15,14 +15,15 @@ export const clock = {
 
   /**
    * Notes the time an answer was given: its `at` in milliseconds, or its Date header, which is cut
-   * to whole seconds. What is cut counts less, unless this device's clock was set since. `tookMs` is
-   * for how long the answer was waited for.
+   * to whole seconds. What is cut counts less, and so does what took long, unless this device's clock
+   * was set since. `tookMs` is for how long the answer was waited for: it was given half-way, most
+   * likely.
    */
   note(at: number | string | null | undefined, tookMs = 0): void {
     if (at === null || at === undefined) return;
     const isExact = typeof at === "number";
-    const server = isExact ? at : Date.parse(at) + 500;
-    const precision = isExact ? 100 : 500;
+    const server = (isExact ? at : Date.parse(at) + 500) + tookMs / 2;
+    const precision = (isExact ? 100 : 500) + (tookMs < QUICK_MS ? 0 : tookMs / 2);
     if (!Number.isFinite(server)) return;
     const offset = server - Date.now();
     const wasSet = tookMs < QUICK_MS && Math.abs(offset - offsetMs) > SET_MS;

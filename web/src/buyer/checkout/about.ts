@@ -1,7 +1,6 @@
 /** What an event is called, where and when it is, and how it sells: read once a page. */
 import { path, persist, Refused } from "../../api/client";
 import type { Event as Sale, EventText, Texts } from "../../api/schema";
-import { clock } from "../../lib/clock";
 
 export interface About {
   sale: Sale;
@@ -22,11 +21,7 @@ export function aboutEvent(event: string): Promise<About> {
 
 async function read(event: string): Promise<About> {
   const [sale, texts] = await Promise.all([
-    persist<Sale>(path`/events/${event}`).then((sale) => {
-      // Before the texts, which may take a while.
-      clock.note(sale.at);
-      return sale;
-    }),
+    persist<Sale>(path`/events/${event}`, { tellsTime: true }),
     persist<Texts>(path`/events/${event}/texts`).catch((error: unknown) => {
       // Texts are a courtesy: the title of the event stands in for them.
       if (error instanceof Refused) return { event, texts: {} } satisfies Texts;

@@ -12,7 +12,6 @@ import type {
   SeatStatuses,
 } from "../../api/schema";
 import { askAsVisitor, persistAsVisitor } from "../../api/visitor";
-import { clock } from "../../lib/clock";
 import { type Connection, follow } from "../../lib/live";
 import type { LiveMessage } from "../../lib/live/message";
 import { type AllTexts, loadTexts, wordsOf } from "../events/words";
@@ -71,13 +70,12 @@ export class Sale {
   static async load(id: string): Promise<Sale> {
     const sale = new Sale(id);
     const [event, availability, bookings, texts] = await Promise.all([
-      persist<Event>(path`/events/${id}`),
+      persist<Event>(path`/events/${id}`, { tellsTime: true }),
       persist<Availability>(path`/events/${id}/availability`),
       persistAsVisitor<Bookings>(path`/bookings`, { query: { event: id } }),
       loadTexts(id),
     ]);
     sale.#texts = texts;
-    clock.note(event.at);
     sale.event = event;
     sale.#takeStock(availability);
     sale.bookings = bookings.bookings;

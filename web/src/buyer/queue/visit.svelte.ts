@@ -55,9 +55,8 @@ export class QueueVisit {
 
   /** @throws {Refused} if there is no such event, and whatever keeps it from being read. */
   async start(): Promise<void> {
-    const view = await persist<Event>(path`/events/${this.event}`);
+    const view = await persist<Event>(path`/events/${this.event}`, { tellsTime: true });
     if (this.#isOver) return;
-    clock.note(view.at);
     this.view = view;
     this.phase = view.phase;
     this.admission = view.admission;
@@ -123,10 +122,9 @@ export class QueueVisit {
     const heard = this.#heard;
     try {
       const [view, place] = await Promise.all([
-        ask<Event>(path`/events/${this.event}`),
+        ask<Event>(path`/events/${this.event}`, { tellsTime: true }),
         persistAsVisitor<Place>(path`/events/${this.event}/queue`, {}),
       ]);
-      clock.note(view.at);
       this.view = view;
       this.admission = view.admission;
       this.#phaseIs(view.phase);

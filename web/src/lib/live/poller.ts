@@ -113,9 +113,8 @@ export class Poller {
   }
 
   async #askPhase(run: number): Promise<void> {
-    const event = await ask<Event>(path`/events/${this.#event}`);
+    const event = await ask<Event>(path`/events/${this.#event}`, { tellsTime: true });
     if (run !== this.#run) return;
-    clock.note(event.at);
     this.#isRoomless = !event.room;
     if (event.phase !== this.#phase) this.#listener.message({ type: "phase", phase: event.phase });
     this.#phase = event.phase;
