@@ -111,24 +111,28 @@ fn texts(answer: Value, found: &mut Vec<String>) {
 }
 
 /// Lists the events that only the archive knows, after a loss of data. Those that were archived are
-/// in no list.
+/// listed only where a node died that was to clear them away: the next look does.
 pub(super) async fn list_events(node: &Node) -> Result<(), OpenError> {
     let listed: HashSet<EventId> = node.known_events().await?.into_iter().collect();
     for event in node.archive.events().await? {
-        if !listed.contains(&event) && !is_archived(node, &event).await {
+        if !listed.contains(&event) && !is_cleared_away(node, &event).await {
             list_event_again(node, &event).await?;
         }
     }
     Ok(())
 }
 
-/// Whether Redis says that the event was archived. Where it does not answer, nobody knows.
-async fn is_archived(node: &Node, event: &EventId) -> bool {
-    let mut command = redis::cmd("HGET");
-    command.arg(EventKeys::new(event).meta()).arg("phase");
-    let answer = node.client().command(&command).await.ok();
-    let phase: Option<String> = answer.and_then(|answer| redis::from_redis_value(answer).ok());
-    phase.is_some_and(|phase| phase == ARCHIVED)
+/// Whether Redis says that the event was archived, and has nothing else of it. Where it does not
+/// answer, nobody knows.
+async fn is_cleared_away(node: &Node, event: &EventId) -> bool {
+    let keys = EventKeys::new(event);
+    let (mut phase, mut stream) = (redis::cmd("HGET"), redis::cmd("EXISTS"));
+    phase.arg(keys.meta()).arg("phase");
+    stream.arg(keys.feed());
+    let client = node.client();
+    let phase = client.command(&phase).await.ok().map(redis::from_redis_value::<Option<String>>);
+    let stream = client.command(&stream).await.ok().map(redis::from_redis_value::<bool>);
+    matches!((phase, stream), (Some(Ok(Some(phase))), Some(Ok(false))) if phase == ARCHIVED)
 }
 
 /// Lists an event that the archive knows, at its old place.
