@@ -118,6 +118,27 @@ test("organiser makes an event from a plan, opens, watches, lets more in, pauses
   await close();
 });
 
+test("list of pools forgets a failure that is over", async () => {
+  await openEvent(server, "steady", {
+    settings: { room: null },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 0 }],
+  });
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/steady");
+  const pools = page.getByRole("region", { name: "Pools", exact: true }).first();
+  await pools.waitFor();
+  const no = { status: 500, json: { status: 500, code: "INTERNAL", detail: "no", retryable: false } };
+  let isAway = true;
+  await page.route("**/events/steady/availability", (route) =>
+    isAway ? route.fulfill(no) : route.continue(),
+  );
+  await pools.getByRole("alert").waitFor();
+  isAway = false;
+  await pools.getByRole("alert").waitFor({ state: "detached" });
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("what the server refuses stands at its field, and nothing typed is lost", async () => {
   const { page, close } = await visit(browser);
   await signIn(page, server, "/admin/events/new");

@@ -214,6 +214,78 @@ for (const [cause, wake] of [
   });
 }
 
+test("sold-out sale is told of over sse, too", async () => {
+  await openEvent(server, "gone", {
+    pools: [{ pool: "ga", capacity: 2, price_minor: 5_000 }],
+    settings: { room: { capacity: 1 } },
+  });
+  await server.ask("POST", "/events/gone/queue", { token: await server.visitor() });
+  const { page, complaints, close } = await visit(browser);
+  await page.routeWebSocket(/\/ws\?/, (socket) => socket.close());
+  // What is asked for now and then would tell it later.
+  const units = { free: 2, held: 0, sold: 0, blocked: 0 };
+  await page.route("**/events/gone/pace", (route) =>
+    route.fulfill({ json: { admission: "goes_on", units } }),
+  );
+  await openQueue(page, "gone");
+  await page.getByText("Live", { exact: true }).waitFor();
+  await positionIs(page, 1);
+  await server.organise("POST", "/events/gone/block", { pools: { ga: 2 }, by: "test", why: "none left" });
+  await page.getByText("Everything is sold at the moment").waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("page that cannot find out what became of its place says so", async () => {
+  await eventWithOneInside("unclear");
+  const { page, complaints, close } = await visit(browser);
+  await openQueue(page, "unclear");
+  await positionIs(page, 1);
+  const token = await page.evaluate(() => JSON.parse(localStorage.getItem("onrush.visitor")!).token);
+  await page.goto("about:blank");
+  await leave("unclear", token);
+  const problem = { status: 500, code: "INTERNAL", detail: "no", retryable: false };
+  await page.route("**/events/unclear/queue", (route) =>
+    route.request().isNavigationRequest() ? route.continue() : route.fulfill({ status: 500, json: problem }),
+  );
+  await openQueue(page, "unclear");
+  await page.getByRole("alert").waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("turn is not taken up by a page that nobody looks at", async () => {
+  const [inside] = await eventWithOneInside("behind");
+  const { page, complaints, close } = await visit(browser);
+  await openQueue(page, "behind");
+  await positionIs(page, 1);
+  await page.goto(`${server.url}/events/behind/choose`);
+  await page
+    .getByRole("link", { name: /waiting room/ })
+    .first()
+    .waitFor();
+  const look = (state: string) =>
+    page.evaluate((state) => {
+      Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, state);
+  let arrivals = 0;
+  page.on("request", (request) => (arrivals += request.url().endsWith("/arrive") ? 1 : 0));
+  await look("hidden");
+  const asked = page.waitForResponse(
+    async (response) => response.url().endsWith("/queue") && (await response.json()).status === "active",
+  );
+  await leave("behind", inside!);
+  await asked;
+  // Whatever comes of that answer is asked for before this.
+  await page.evaluate(() => fetch("/api/v1/events/behind").then((response) => response.text()));
+  expect(arrivals).toBe(0);
+  await look("visible");
+  await expect.poll(() => arrivals).toBe(1);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("line that is longer than what is left is said early", async () => {
   await openEvent(server, "few", {
     pools: [{ pool: "ga", capacity: 2, price_minor: 5_000 }],

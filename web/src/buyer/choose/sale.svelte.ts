@@ -59,6 +59,8 @@ export class Sale {
   #timer: ReturnType<typeof setInterval> | undefined;
   #unfollow: (() => void) | undefined;
   #isAsking = false;
+  /** It is the visitor's turn, and nobody has looked at this page since. */
+  #isUnseen = false;
   #wasStream = false;
   /** Counts changes of the way that messages come: what is asked for on account of an earlier one is done with. */
   #ways = 0;
@@ -111,6 +113,8 @@ export class Sale {
         this.connection = connection;
       },
     );
+    document.addEventListener("visibilitychange", this.#look);
+    this.#look();
     this.#timer = setInterval(() => {
       const mayChange = this.pools.length > 0 || this.categories.some(({ types }) => types);
       if (!document.hidden && mayChange && !this.#isAsking) void this.refreshStock().catch(() => {});
@@ -120,6 +124,7 @@ export class Sale {
   stop(): void {
     this.#unfollow?.();
     clearInterval(this.#timer);
+    document.removeEventListener("visibilitychange", this.#look);
     this.#ways += 1;
   }
 
@@ -179,19 +184,29 @@ export class Sale {
     this.bookings = answer.bookings;
   }
 
-  /** Whether the visitor may hold, and until when. Coming here in time is showing up. */
+  /**
+   * Whether the visitor may hold, and until when. Coming here in time is showing up; a page that is
+   * behind another one does so when it is looked at.
+   */
   async checkAccess(): Promise<void> {
     if (!this.event.room) {
       this.access = "in";
       return;
     }
     let place = await persistAsVisitor<Place>(path`/events/${this.id}/queue`);
-    if (place.status === "active" && place.arrive_by !== undefined) {
+    const isDue = place.status === "active" && place.arrive_by !== undefined;
+    const isSeen = document.visibilityState === "visible";
+    if (isDue && isSeen) {
       place = await persistAsVisitor<Place>(path`/events/${this.id}/queue/arrive`, { method: "POST" });
     }
     this.access = place.status === "active" ? "in" : "out";
     this.until = place.status === "active" ? place.until : undefined;
+    this.#isUnseen = isDue && !isSeen;
   }
+
+  readonly #look = (): void => {
+    if (this.#isUnseen && document.visibilityState === "visible") void this.checkAccess().catch(() => {});
+  };
 
   #heard(message: LiveMessage): void {
     switch (message.type) {

@@ -269,7 +269,14 @@ export class QueueVisit {
     }
     // An answer may be older than a place that was taken meanwhile, here or in another tab.
     const heard = this.#heard;
-    const place = await persistAsVisitor<Place>(path`/events/${this.event}/queue`, {});
+    let place;
+    try {
+      place = await persistAsVisitor<Place>(path`/events/${this.event}/queue`, {});
+    } catch (error) {
+      // What is shown stays, if there is anything: `follow` tells when the server is back.
+      if (this.standing.is === "loading") this.standing = { is: "failed", error };
+      return;
+    }
     if (place.status !== "not_found") {
       this.#note(place, heard === this.#heard);
       return;

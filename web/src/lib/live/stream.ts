@@ -21,19 +21,21 @@ interface Listener {
 
 /** A proxy that swallows a stream does so silently. */
 const OPENING_MS = 6_000;
-const TYPES: LiveMessage["type"][] = [
-  "position",
-  "your_turn",
-  "left",
-  "session_ended",
-  "slot_kept",
-  "hold",
-  "hold_expiring",
-  "seats",
-  "phase",
-  "not_in_queue",
-  "bye",
-];
+/** An event source tells nothing of types that are not named. */
+const TYPES = Object.keys({
+  position: true,
+  your_turn: true,
+  left: true,
+  session_ended: true,
+  slot_kept: true,
+  hold: true,
+  hold_expiring: true,
+  seats: true,
+  phase: true,
+  admission: true,
+  not_in_queue: true,
+  bye: true,
+} satisfies Record<LiveMessage["type"], true>);
 
 export function openStream(kind: StreamKind, event: string, ticket: string, listener: Listener): Stream {
   let resolve: (first: LiveMessage[] | undefined) => void = () => {};
