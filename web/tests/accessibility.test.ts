@@ -87,7 +87,7 @@ test("whoever cancels in the list goes on at the booking's new place in it, and 
   await close();
 });
 
-test("whoever takes a line out of the basket goes on at the next, and at its title after the last", async () => {
+test("line taken out of the basket leaves the keyboard at the next one, or at its title", async () => {
   const names = ["first", "second", "third"];
   await openEvent(server, "things", {
     settings: { room: null },

@@ -176,9 +176,7 @@ mod tests {
                 Body::from_stream(begun.chain(futures_util::stream::pending::<Result<Bytes, _>>()));
             Box::pin(read::<MAX_WEBHOOK_BYTES>(Request::new(body)))
         };
-        let mut small = stalled(100);
         let mut alone = stalled(MAX_WEBHOOK_BYTES - 1);
-        assert!((&mut small).now_or_never().is_none() && (&mut alone).now_or_never().is_none());
         tokio::select! {
             _ = &mut alone => panic!("alone, it has ten seconds"),
             () = sleep(Duration::from_secs(5)) => {}
@@ -193,6 +191,5 @@ mod tests {
             hurried += usize::from(took <= Duration::from_millis(1_010));
         }
         assert_eq!(hurried, 8, "until half of the memory is free");
-        assert!((&mut small).now_or_never().is_none(), "it is not counted and hurries nobody");
     }
 }

@@ -62,7 +62,7 @@ export class Sale {
   /** It is the visitor's turn, and nobody has looked at this page since. */
   #isUnseen = false;
   #wasStream = false;
-  /** Counts changes of the way that messages come: what is asked for on account of an earlier one is done with. */
+  /** Counts changes of the way that messages come: what an earlier one had asked for is done with. */
   #ways = 0;
 
   private constructor(id: string) {
@@ -128,7 +128,7 @@ export class Sale {
     this.#ways += 1;
   }
 
-  /** What changed while nothing came: the stream tells only what comes after, so that there has to be an answer. */
+  /** What changed while nothing came: the stream tells only what comes after, so there has to be an answer. */
   async #catchUp(): Promise<void> {
     const way = this.#ways;
     for (let pauseMs = CATCH_UP_MS; way === this.#ways; pauseMs = Math.min(2 * pauseMs, CATCH_UP_MAX_MS)) {
