@@ -38,10 +38,12 @@ pub fn client_config(
             let roots = Arc::new(certificates.roots()?);
             let whole = WebPkiServerVerifier::builder_with_provider(roots, provider()).build();
             let whole = whole.map_err(|error| Unusable::NoAuthority(error.to_string()))?;
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyName(whole)))
+            let any_name = Lenient { whole: Some(whole), provider: provider() };
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(any_name))
         }
         Verification::Nothing => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider())))
+            let anybody = Lenient { whole: None, provider: provider() };
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(anybody))
         }
     };
     match certificates.own() {
@@ -53,11 +55,15 @@ pub fn client_config(
     }
 }
 
-/// Looks at all but the name.
+/// Looks at all but the name, or believes everybody.
 #[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
+struct Lenient {
+    /// What looks at all of it; without it, nothing is looked at.
+    whole: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
 
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Lenient {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -66,7 +72,8 @@ impl ServerCertVerifier for AnyName {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.0.verify_server_cert(certificate, others, name, ocsp_response, now) {
+        let Some(whole) = &self.whole else { return Ok(ServerCertVerified::assertion()) };
+        match whole.verify_server_cert(certificate, others, name, ocsp_response, now) {
             // The name is looked at last, so everything else is as it should be.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -81,46 +88,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-/// Believes everybody.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signed, algorithms)
     }
 
@@ -130,11 +98,11 @@ impl ServerCertVerifier for Anybody {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
