@@ -421,7 +421,12 @@ impl Stage {
         }
         let ended = self.server.child.try_wait().expect("it is our child");
         let killed = self.kills > 0 || ended.is_some_and(|status| status.signal() == Some(9));
-        self.server.child.kill().expect("it is our child");
+        if self.kill_at.is_some() {
+            self.server.child.kill().expect("it is our child");
+        } else {
+            // It says which points it reached: the last of them may come after the end can be read.
+            self.server.signal(rustix::process::Signal::TERM);
+        }
         self.server.child.wait().expect("it has ended");
 
         let books = match self.shared {
