@@ -128,7 +128,7 @@ export class Sale {
     this.#ways += 1;
   }
 
-  /** What changed while nothing came: the stream tells only what comes after, so there has to be an answer. */
+  /** What changed while nothing came: the stream tells only what comes after, so it needs an answer. */
   async #catchUp(): Promise<void> {
     const way = this.#ways;
     for (let pauseMs = CATCH_UP_MS; way === this.#ways; pauseMs = Math.min(2 * pauseMs, CATCH_UP_MAX_MS)) {
