@@ -33,7 +33,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
         (name = "sessions",
             description = "Signing in with a browser, for the organiser and those who let people in"),
         (name = "admin", description = "For the organiser"),
-        (name = "s3",
+        (name = "inherited",
             description = "The same sale with inherited paths, fields and words, where they are switched on"),
     ),
     components(schemas(ProblemBody)),

@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 
 /// What was given up.
 #[derive(Serialize, ToSchema)]
-#[schema(as = S3Cancelled)]
+#[schema(as = InheritedCancelled)]
 pub struct Cancelled {
     /// `true`.
     success: bool,
@@ -31,7 +31,7 @@ pub struct Cancelled {
 
 /// Gives the place up, or the session and the selected seat; not while a payment is under way.
 #[utoipa::path(
-    post, path = "/api/booking/cancel", tag = "s3", operation_id = "s3_cancel",
+    post, path = "/api/booking/cancel", tag = "inherited", operation_id = "inherited_cancel",
     request_body = OfEvent,
     responses(
         (status = 200, description = "What was given up", body = Cancelled),

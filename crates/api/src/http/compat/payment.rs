@@ -29,7 +29,7 @@ use utoipa::ToSchema;
 /// What is to be paid for, and by whom.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = S3PaymentWish)]
+#[schema(as = InheritedPaymentWish)]
 pub struct PaymentWish {
     /// The event.
     #[schema(value_type = EventIdText)]
@@ -40,7 +40,7 @@ pub struct PaymentWish {
 
 /// Where to pay.
 #[derive(Serialize, ToSchema)]
-#[schema(as = S3Payment)]
+#[schema(as = InheritedPayment)]
 pub struct Initiated {
     /// The gateway's page; null if it has none.
     payment_url: Option<String>,
@@ -57,7 +57,7 @@ pub struct Initiated {
 /// Begins the payment for the selected seat, or finds the one that runs. If it is declined,
 /// seat and slot are free again.
 #[utoipa::path(
-    post, path = "/api/booking/payment/initiate", tag = "s3", operation_id = "s3_initiate",
+    post, path = "/api/booking/payment/initiate", tag = "inherited", operation_id = "inherited_initiate",
     request_body = PaymentWish,
     responses(
         (status = 200, description = "Where to pay", body = Initiated),
@@ -115,7 +115,7 @@ pub async fn initiate(
 /// The message must be signed, fresh, and fit what was asked for, exactly as at
 /// `/api/v1/payments/webhook/{gateway}`.
 #[utoipa::path(
-    post, path = "/api/booking/payment/success", tag = "s3", operation_id = "s3_payment_success",
+    post, path = "/api/booking/payment/success", tag = "inherited", operation_id = "inherited_payment_success",
     request_body(content = String, description = "As the gateway sends it",
         content_type = "application/json"),
     responses((status = 200, description = "Taken in", body = serde_json::Value), WebhookProblems),
@@ -133,7 +133,7 @@ pub async fn success(
 /// The message must be signed, fresh, and fit what was asked for, exactly as at
 /// `/api/v1/payments/webhook/{gateway}`.
 #[utoipa::path(
-    post, path = "/api/booking/payment/failure", tag = "s3", operation_id = "s3_payment_failure",
+    post, path = "/api/booking/payment/failure", tag = "inherited", operation_id = "inherited_payment_failure",
     request_body(content = String, description = "As the gateway sends it",
         content_type = "application/json"),
     responses((status = 200, description = "Taken in", body = serde_json::Value), WebhookProblems),

@@ -23,7 +23,7 @@ use utoipa::ToSchema;
 /// Where a visitor stands.
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
-#[schema(as = S3Position)]
+#[schema(as = InheritedPosition)]
 pub enum PositionBody<'a> {
     /// In the queue.
     Queued {
@@ -50,7 +50,7 @@ pub enum PositionBody<'a> {
 /// How far an admitted visitor is.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = S3State, rename_all = "snake_case")]
+#[schema(as = InheritedState, rename_all = "snake_case")]
 pub enum State3 {
     /// May select a seat.
     Active,
@@ -64,7 +64,7 @@ pub enum State3 {
 
 /// Where the visitor stands. A sign of life; asked by whoever was admitted, it is their arrival.
 #[utoipa::path(
-    get, path = "/api/booking/position", tag = "s3", operation_id = "s3_position",
+    get, path = "/api/booking/position", tag = "inherited", operation_id = "inherited_position",
     params(OfEvent),
     responses((status = 200, description = "Where the visitor stands", body = PositionBody), ReadProblems),
     security(("visitor" = []))

@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 
 /// The place that was taken.
 #[derive(Serialize, ToSchema)]
-#[schema(as = S3Requested)]
+#[schema(as = InheritedRequested)]
 pub struct Requested {
     /// `true`.
     success: bool,
@@ -28,7 +28,7 @@ pub struct Requested {
 
 /// Takes a place in the queue: one a visitor and event. A repeated request returns the place held.
 #[utoipa::path(
-    post, path = "/api/booking/request", tag = "s3", operation_id = "s3_request",
+    post, path = "/api/booking/request", tag = "inherited", operation_id = "inherited_request",
     request_body = OfEvent,
     responses(
         (status = 200, description = "The place", body = Requested),

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 /// The seats that nobody has.
 #[derive(Serialize, ToSchema)]
-#[schema(as = S3Seats)]
+#[schema(as = InheritedSeats)]
 pub struct Available<'a> {
     /// The event.
     #[schema(value_type = EventIdText)]
@@ -29,7 +29,7 @@ pub struct Available<'a> {
 
 /// The seats that can be selected now.
 #[utoipa::path(
-    get, path = "/api/seats/available", tag = "s3", operation_id = "s3_seats",
+    get, path = "/api/seats/available", tag = "inherited", operation_id = "inherited_seats",
     params(OfEvent),
     responses((status = 200, description = "The free seats", body = Available), EventProblems),
 )]

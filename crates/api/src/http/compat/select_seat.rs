@@ -27,7 +27,7 @@ use utoipa::ToSchema;
 /// Which seat.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = S3SeatWish)]
+#[schema(as = InheritedSeatWish)]
 pub struct SeatWish {
     /// The event.
     #[schema(value_type = EventIdText)]
@@ -39,7 +39,7 @@ pub struct SeatWish {
 
 /// The seat is held.
 #[derive(Serialize, ToSchema)]
-#[schema(as = S3Selected)]
+#[schema(as = InheritedSelected)]
 pub struct Selected {
     /// `true`.
     success: bool,
@@ -53,7 +53,7 @@ pub struct Selected {
 /// The same seat again is the same hold. Another seat while one is selected is `invalid_state`:
 /// giving the first one up for a second that may be gone would leave the visitor with neither.
 #[utoipa::path(
-    post, path = "/api/booking/select-seat", tag = "s3", operation_id = "s3_select_seat",
+    post, path = "/api/booking/select-seat", tag = "inherited", operation_id = "inherited_select_seat",
     request_body = SeatWish,
     responses(
         (status = 200, description = "The seat is held", body = Selected),

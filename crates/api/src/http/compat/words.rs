@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(Deserialize, IntoParams, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-#[schema(as = S3Event)]
+#[schema(as = InheritedEvent)]
 pub struct OfEvent {
     /// The event.
     #[schema(value_type = EventIdText)]
@@ -23,7 +23,7 @@ pub struct OfEvent {
 /// That it was refused, and why in the inherited words. What they have no word for is a problem
 /// document.
 #[derive(Serialize, ToSchema)]
-#[schema(as = S3Refusal)]
+#[schema(as = InheritedRefusal)]
 pub struct Refused {
     /// `false`.
     success: bool,
@@ -34,7 +34,7 @@ pub struct Refused {
 /// The inherited words for why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = S3Error, rename_all = "snake_case")]
+#[schema(as = InheritedError, rename_all = "snake_case")]
 pub enum Word {
     /// Somebody else has the seat.
     SeatUnavailable,
