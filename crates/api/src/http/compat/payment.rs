@@ -115,7 +115,8 @@ pub async fn initiate(
 /// The message must be signed, fresh, and fit what was asked for, exactly as at
 /// `/api/v1/payments/webhook/{gateway}`.
 #[utoipa::path(
-    post, path = "/api/booking/payment/success", tag = "inherited", operation_id = "inherited_payment_success",
+    post, path = "/api/booking/payment/success", tag = "inherited",
+    operation_id = "inherited_payment_success",
     request_body(content = String, description = "As the gateway sends it",
         content_type = "application/json"),
     responses((status = 200, description = "Taken in", body = serde_json::Value), WebhookProblems),
@@ -133,7 +134,8 @@ pub async fn success(
 /// The message must be signed, fresh, and fit what was asked for, exactly as at
 /// `/api/v1/payments/webhook/{gateway}`.
 #[utoipa::path(
-    post, path = "/api/booking/payment/failure", tag = "inherited", operation_id = "inherited_payment_failure",
+    post, path = "/api/booking/payment/failure", tag = "inherited",
+    operation_id = "inherited_payment_failure",
     request_body(content = String, description = "As the gateway sends it",
         content_type = "application/json"),
     responses((status = 200, description = "Taken in", body = serde_json::Value), WebhookProblems),
