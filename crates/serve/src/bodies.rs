@@ -130,7 +130,7 @@ impl<'a> Counted<'a> {
     ///
     /// Gateways are quick. If their messages earned time by what has come, a few strangers who send all
     /// but the last byte could hold the share of all of them at little cost. While half of it is taken,
-    /// a message that is counted has a second: whoever wants to fill the share sends all of it each second.
+    /// a message that is counted has a second: whoever wants to fill the share sends half of it each second.
     pub fn until(&self, since: Instant, bytes: usize) -> Instant {
         if self.kind != Kind::Webhook {
             return self.terms.until(since, bytes);
