@@ -199,6 +199,31 @@ test("the organiser gives money back, and both pages have the credit note", asyn
   await close();
 });
 
+test("an open booking's receipts are asked for once, and again when money goes back", async () => {
+  await open("watched");
+  const holder = await buy("watched");
+  const [number] = await issued(holder, 1);
+  await holder.close();
+  const { page, close } = await visit(browser);
+  let [looks, rounds] = [0, 0];
+  page.on("request", (request) => {
+    if (request.url().includes("/admin/receipts?")) looks += 1;
+    if (request.url().endsWith(`/admin/sagas/${holder.booking}`)) rounds += 1;
+  });
+  await signIn(page, server, `/admin/bookings/${holder.booking}`);
+  await page.getByRole("link", { name: `Receipt ${number} (PDF)`, exact: true }).waitFor();
+  await expect.poll(() => rounds).toBeGreaterThan(3);
+  expect(looks).toBe(1);
+
+  await cancel("watched", holder.booking, 2_500);
+  const [, note] = await issued(holder, 2);
+  await page.getByRole("link", { name: `Credit note ${note} (PDF)`, exact: true }).waitFor();
+  const [looksThen, roundsThen] = [looks, rounds];
+  await expect.poll(() => rounds).toBeGreaterThan(roundsThen + 2);
+  expect(looks).toBe(looksThen);
+  await close();
+});
+
 test("without a seller nothing is shown, and it is asked once", async () => {
   const plain = await Server.start();
   try {
