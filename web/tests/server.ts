@@ -10,6 +10,10 @@ const ROOT = path.resolve(import.meta.dirname, "../..");
 export const PROGRAM = process.env.ONRUSH_PROGRAM ?? path.join(ROOT, "target/debug/onrush");
 export const ADMIN_KEY = "an-admin-key-for-tests";
 export const SCANNER_KEY = "a-scanner-key-for-tests";
+/** Settings with two more keys, for `ONRUSH_CONFIG`: one may `read` and `sell`, the other `read`. */
+export const KEYS = path.join(import.meta.dirname, "keys.toml");
+export const BOX_OFFICE_KEY = "a-box-office-key-for-tests";
+export const SCREEN_KEY = "a-screen-key-for-tests";
 
 /** The sandbox's cards; docs/design/gateways.md has them all. */
 export const CARDS = {

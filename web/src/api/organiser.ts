@@ -27,14 +27,14 @@ export type SignedIn =
 let now: SignedIn = { state: "unknown" };
 let listener: (now: SignedIn) => void = () => {};
 /** Who was signed in last. */
-let last: string | undefined;
+let last: Session | undefined;
 let waiting: (() => void)[] = [];
 
 function become(next: SignedIn): void {
   now = next;
+  if (next.state === "in") last = next.session;
   listener(next);
   if (next.state !== "in") return;
-  last = next.session.name;
   const goOn = waiting;
   waiting = [];
   for (const resolve of goOn) resolve();
@@ -47,6 +47,11 @@ export function onSession(listen: (now: SignedIn) => void): void {
 
 export function allows(scopes: Scope[], scope: Scope): boolean {
   return scopes.includes(scope) || scopes.includes("admin");
+}
+
+/** Whether who is signed in may do this; a session that ran out is theirs still. */
+export function isAllowed(scope: Scope): boolean {
+  return last !== undefined && allows(last.scopes, scope);
 }
 
 /** Takes up the session that the cookie stands for. */
@@ -90,7 +95,7 @@ function isNobody(error: unknown): boolean {
  * for a missing session only if another person signs in.
  */
 export async function askAsOrganiser<T>(to: string, wish: Ask = {}): Promise<T> {
-  const asker = last;
+  const asker = last?.name;
   for (let isRenewed = false; ;) {
     try {
       return await ask<T>(to, withToken(wish));
@@ -105,7 +110,7 @@ export async function askAsOrganiser<T>(to: string, wish: Ask = {}): Promise<T> 
       } else {
         throw error;
       }
-      if (asker !== undefined && last !== asker) throw error;
+      if (asker !== undefined && last?.name !== asker) throw error;
     }
   }
 }

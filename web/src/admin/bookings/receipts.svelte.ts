@@ -1,6 +1,6 @@
 /** Receipts and credit notes, as the organiser asks for them: each time is written down with their name. */
 import { path, Refused } from "../../api/client";
-import { askAsOrganiser } from "../../api/organiser";
+import { askAsOrganiser, isAllowed } from "../../api/organiser";
 import type { LedgerBooking, Receipt, ReceiptPage, SagaFile } from "../../api/schema";
 
 /** How often to look for what may be issued any moment. Then only another visit looks again. */
@@ -8,7 +8,7 @@ const LOOKS = 5;
 
 /** A booking's. */
 export class Receipts {
-  /** The first one first; none where no receipts are issued. */
+  /** The first one first; none where no receipts are issued, and for a key without `money`. */
   listed = $state.raw<Receipt[]>([]);
 
   #areOff = false;
@@ -28,13 +28,14 @@ export class Receipts {
   }
 }
 
-/** Whether any are issued here. */
+/** Whether any are issued here, for who is signed in. */
 export async function areIssued(): Promise<boolean> {
   return (await pageOf({ limit: 1 })) !== undefined;
 }
 
-/** `undefined` where none are issued. */
+/** `undefined` where none are issued, or none are for this key: the server would write down a refusal. */
 async function pageOf(query: { booking?: string; limit?: number }): Promise<Receipt[] | undefined> {
+  if (!isAllowed("money")) return undefined;
   try {
     return (await askAsOrganiser<ReceiptPage>(path`/admin/receipts`, { query })).receipts;
   } catch (error) {
