@@ -137,6 +137,38 @@ test("box office without a right to receipts opens a booking, and nothing is ref
   await close();
 });
 
+test.each([
+  ["payments", "/admin/money", "payments"],
+  ["sagas", "/admin/sagas", "sagas"],
+  ["what was done", "/admin/actions", "actions"],
+])("more of %s is more of what was searched for, whatever is typed since", async (_, to, list) => {
+  await pay("Di Chan", "di@example.org");
+  const { page, close } = await visit(browser);
+  const asked: (string | null)[] = [];
+  await page.route(`**/api/v1/admin/${list}?*`, async (route) => {
+    const query = new URL(route.request().url()).searchParams;
+    asked.push(query.get("event"));
+    if (query.has("after")) return route.fulfill({ json: { [list]: [] } });
+    const answer = await (await route.fetch()).json();
+    return route.fulfill({ json: { ...answer, next: "what-follows" } });
+  });
+  await signIn(page, server, to);
+  const more = page.getByRole("button", { name: "Show more" });
+  await more.waitFor();
+  await page.getByLabel("Event id").fill("tour");
+  await more.click();
+  await more.waitFor({ state: "detached" });
+  expect(asked.at(-1)).toBeNull();
+
+  await page.getByRole("button", { name: "Search" }).click();
+  await more.waitFor();
+  await page.getByLabel("Event id").fill("another");
+  await more.click();
+  await more.waitFor({ state: "detached" });
+  expect(asked.at(-1)).toBe("tour");
+  await close();
+});
+
 test("visitor is removed and banned from a booking's page, let back in in the control room", async () => {
   const held = await hold(server, "tour", { pools: { ga: 2 } });
   const status = async () =>
