@@ -1,4 +1,4 @@
-import type { Browser } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { hold, signIn } from "./admin";
 import { launch, violations, visit } from "./browser";
@@ -36,16 +36,18 @@ async function pay(): Promise<{ booking: string; payment: URL }> {
   return { booking: held.booking, payment: new URL(`/v1/payments/${body.payment}`, body.url) };
 }
 
-test("what the gateway's own desk did is on the pages until somebody settles it", async () => {
-  const { booking, payment } = await pay();
+/** Has the gateway's own desk give a payment back. */
+async function giveBack(payment: URL): Promise<void> {
   const done = await fetch(`${payment}/desk`, {
     method: "POST",
     headers: { authorization: `Bearer ${SANDBOX_SECRET}` },
     body: JSON.stringify({ do: "refund", amount_minor: 4_500 }),
   });
   expect(done.status).toBe(200);
-  const { page, complaints, close } = await visit(browser);
-  await signIn(page, server, "/admin/money");
+}
+
+/** The table of what the gateway's own desk did, once so many of it wait for somebody. */
+async function waitingAtDesk(page: Page, count: number): Promise<Locator> {
   const table = page.getByRole("region", { name: "At the gateway’s own desk" });
   await expect
     .poll(async () => {
@@ -53,7 +55,16 @@ test("what the gateway's own desk did is on the pages until somebody settles it"
       await page.getByRole("heading", { name: "At the gateway’s own desk" }).waitFor();
       return table.getByText("Money went back").count();
     })
-    .toBe(1);
+    .toBe(count);
+  return table;
+}
+
+test("what the gateway's own desk did is on the pages until somebody settles it", async () => {
+  const { booking, payment } = await pay();
+  await giveBack(payment);
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, "/admin/money");
+  const table = await waitingAtDesk(page, 1);
   await table.getByRole("link", { name: booking }).waitFor();
   await page.getByText("1 thing that the gateway’s own desk did waits for you.").waitFor();
   expect(await violations(page)).toEqual([]);
@@ -66,6 +77,22 @@ test("what the gateway's own desk did is on the pages until somebody settles it"
   await page.getByLabel("Only what nobody settled").uncheck();
   await table.getByText("admin: the buyer keeps the ticket").waitFor();
   expect(complaints).toEqual([]);
+  await close();
+});
+
+test("what was typed about one entry of the desk is not said about another", async () => {
+  await giveBack((await pay()).payment);
+  await giveBack((await pay()).payment);
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/money");
+  const settle = (await waitingAtDesk(page, 2)).getByRole("button", { name: "Settle" });
+  const dialog = page.getByRole("dialog");
+  await settle.first().click();
+  await dialog.getByLabel("Reason").fill("the buyer keeps the ticket");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await settle.last().click();
+  expect(await dialog.getByLabel("Reason").inputValue()).toBe("");
   await close();
 });
 
