@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Availability } from "../src/api/schema";
 import { hold, sell, signIn } from "./admin";
 import { launch, violations, visit } from "./browser";
-import { openEvent, Server, smallPlan } from "./server";
+import { KEYS, openEvent, SCREEN_KEY, Server, smallPlan } from "./server";
 
 const THEATRE = path.resolve(import.meta.dirname, "../../examples/theatre.json");
 
@@ -12,7 +12,7 @@ let server: Server;
 let browser: Browser;
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([Server.start(), launch()]);
+  [server, browser] = await Promise.all([Server.start({ ONRUSH_CONFIG: KEYS }), launch()]);
 });
 
 afterAll(async () => {
@@ -263,6 +263,24 @@ test("feed follows along, shows what changed, and filters by kind", async () => 
   await expect
     .poll(() => page.locator(".tag", { hasText: "hold_placed" }).count(), { timeout: 20_000 })
     .toBe(2);
+  expect(await violations(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("who may only read sees what the room is set to, and nothing to set it with", async () => {
+  await openEvent(server, "seen", {
+    settings: { room: { capacity: 20, outflow_per_min: 300 } },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }],
+  });
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/seen", SCREEN_KEY);
+  const room = page.getByRole("region", { name: "Waiting room" });
+  await room.getByText("In effect: 20", { exact: true }).waitFor();
+  await room.getByText("In effect: 300", { exact: true }).waitFor();
+  for (const role of ["slider", "spinbutton", "checkbox", "status"] as const) {
+    expect(await room.getByRole(role).count()).toBe(0);
+  }
   expect(await violations(page)).toEqual([]);
   expect(complaints).toEqual([]);
   await close();
