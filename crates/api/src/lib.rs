@@ -16,3 +16,4 @@ pub mod live;
 pub mod paper;
 pub mod plans;
 pub mod prices;
+pub mod restored;

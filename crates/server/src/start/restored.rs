@@ -8,17 +8,11 @@
 
 use crate::start_error::StartError;
 use onrush_api::draw::Draws;
+use onrush_api::restored::{NotPaused, pause_open_sales};
 use onrush_base::backup::{self, Manifest};
-use onrush_core::question::EventNow;
-use onrush_core::{Command, Phase};
-use onrush_store::{Ask, Engine};
+use onrush_store::Engine;
 use std::fs::{self, File};
 use std::path::Path;
-use std::time::Duration;
-
-/// How often a sale is looked at that should have opened by now, and for how long in between.
-const LOOKS: u32 = 500;
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// Says no if the directory was restored and nobody has accepted that.
 ///
@@ -62,35 +56,10 @@ pub(super) async fn begin(
     if !is_restored && !accepts {
         return Ok(());
     }
-    let failed = |error: onrush_store::Failure| {
-        StartError::Unavailable(format!("a restored sale cannot be paused: {error}"))
-    };
-    for event in engine.events().await.map_err(failed)?.value {
-        let mut looks = 0..LOOKS;
-        loop {
-            if looks.next().is_none() {
-                return Err(StartError::Restored(format!(
-                    "{event} should have opened by now and does not, so that it cannot be \
-                     paused: put back what the log says is missing, and start again"
-                )));
-            }
-            let now = engine.ask(event.clone(), EventNow).await.map_err(failed)?;
-            let opens_at = now.value.settings.opens_at;
-            match now.value.phase {
-                Phase::Open => {
-                    engine.execute(event.clone(), Command::Pause).await.map_err(failed)?;
-                    tracing::warn!(%event, "paused: what was sold since is not known");
-                    break;
-                }
-                // It may have opened and sold since the backup: it opens now, and is paused.
-                Phase::Scheduled | Phase::Prequeue if opens_at.is_some_and(|at| at <= now.at) => {
-                    draws.open_due().await;
-                    tokio::time::sleep(PAUSE).await;
-                }
-                Phase::Scheduled | Phase::Prequeue | Phase::Paused | Phase::Closed => break,
-            }
-        }
-    }
+    pause_open_sales(engine, draws).await.map_err(|error| match error {
+        NotPaused::Engine(_) => StartError::Unavailable(error.to_string()),
+        NotPaused::NeverOpens(_) => StartError::Restored(error.to_string()),
+    })?;
     if !is_restored {
         return Ok(());
     }
