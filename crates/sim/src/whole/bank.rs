@@ -54,6 +54,10 @@ struct Entry {
     card: Option<u32>,
     /// By their keys.
     refunds: BTreeMap<String, i64>,
+    /// Whether the server has forgotten decisions since this was begun; and whether it had given
+    /// something back by then.
+    is_of_before: bool,
+    had_refunds: bool,
 }
 
 impl Entry {
@@ -91,6 +95,8 @@ pub(super) struct Paid {
     /// The number of the card that was typed last.
     pub(super) card: Option<u32>,
     pub(super) refunds_minor: Vec<i64>,
+    /// Whether the server has forgotten decisions since it was begun.
+    pub(super) is_of_before: bool,
 }
 
 /// What the book says of one booking.
@@ -100,6 +106,8 @@ pub(super) struct Account {
     pub(super) captures: u32,
     pub(super) captured_minor: i64,
     pub(super) returned_minor: i64,
+    /// Whether the server has forgotten decisions since it gave something back.
+    pub(super) had_refunds: bool,
 }
 
 impl Bank {
@@ -147,6 +155,7 @@ impl Bank {
                 account.captured_minor += entry.amount_minor;
             }
             account.returned_minor += entry.returned_minor();
+            account.had_refunds |= entry.had_refunds;
         }
         accounts
     }
@@ -163,9 +172,31 @@ impl Bank {
                 is_set_aside: entry.state == State::Authorised,
                 card: entry.card,
                 refunds_minor: entry.refunds.values().copied().collect(),
+                is_of_before: entry.is_of_before,
             })
         };
         book.entries.iter().filter_map(paid).collect()
+    }
+
+    /// The server is about to begin again from before, with its decisions or without.
+    pub(super) fn note_loss(&self, of_decisions: bool) {
+        for entry in self.book().entries.values_mut().filter(|_| of_decisions) {
+            entry.is_of_before = true;
+            entry.had_refunds |= !entry.refunds.is_empty();
+        }
+    }
+
+    /// The operator gives back all that is left of a payment, or sets it free.
+    pub(super) fn give_back_by_hand(&self, payment: &PaymentId) {
+        let mut book = self.book();
+        let Some(entry) = book.entries.get_mut(payment) else { return };
+        if entry.state == State::Authorised {
+            entry.state = State::Cancelled;
+        }
+        let left_minor = entry.amount_minor - entry.returned_minor();
+        if entry.state == State::Captured && left_minor > 0 {
+            entry.refunds.insert("by hand".into(), left_minor);
+        }
     }
 
     /// Refunds of more than was taken.
@@ -286,6 +317,8 @@ impl Gateway for Bank {
                 capture: order.capture,
                 card: None,
                 refunds: BTreeMap::new(),
+                is_of_before: false,
+                had_refunds: false,
             });
             answer(lost, standing(&order.payment, entry))
         })
@@ -334,6 +367,8 @@ impl Gateway for Bank {
                 capture: order.capture,
                 card: None,
                 refunds: BTreeMap::new(),
+                is_of_before: false,
+                had_refunds: false,
             });
             if matches!(entry.state, State::Open | State::Declined | State::Authorised) {
                 entry.state = State::Cancelled;

@@ -29,6 +29,8 @@ pub struct Between {
     pub restores: u64,
     /// Those of them with which the server does not start.
     pub restores_refused: u64,
+    /// Ledgers and directories that were put back or lost for good, and accepted.
+    pub losses: u64,
     /// Starts on files that a version before wrote.
     pub upgrades: u64,
 }
@@ -43,6 +45,7 @@ impl Between {
         self.flips_in_rows += other.flips_in_rows;
         self.restores += other.restores;
         self.restores_refused += other.restores_refused;
+        self.losses += other.losses;
         self.upgrades += other.upgrades;
     }
 }
@@ -119,6 +122,11 @@ impl Pauses {
             self.counts.upgrades += 1;
             said.push("were written by a version before".into());
         }
+    }
+
+    /// What is kept is of another past than what is there from now on.
+    pub(super) fn forget_backup(&mut self) {
+        self.backup = None;
     }
 
     /// A bit flips in what is at rest: the server must not start, or go on as if nothing were.

@@ -8,6 +8,7 @@ use super::types;
 use super::watch::{Heard, Watch};
 use super::world::{Kept, World};
 use crate::chance::Chance;
+use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::lines::{Lines, PoolLine};
@@ -43,6 +44,17 @@ pub(super) trait Shop: Send + Sync {
         false
     }
 
+    /// How often an operator has accepted that the ledger is an older one, or a new one: the answers
+    /// that keys keep are lost then, and who bought.
+    fn losses(&self) -> u64 {
+        0
+    }
+
+    /// How often the server has begun again from before: what it had said since is void.
+    fn restores(&self) -> u64 {
+        0
+    }
+
     /// The buyer types the card of this number on the bank's page.
     fn pay<'a>(&'a self, payment: &'a PaymentId, card: u32, is_good: bool) -> Soon<'a, ()>;
 
@@ -58,10 +70,19 @@ pub(super) struct Told {
     pub(super) lines: Lines,
     /// What all of it costs.
     pub(super) amount_minor: i64,
+    /// Until when it is held, unless they pay.
+    pub(super) until: Option<Time>,
     /// That it is confirmed.
     pub(super) confirmed: bool,
     /// That it is released.
     pub(super) released: bool,
+    /// How often the server had begun again from before, when this was told.
+    pub(super) restores: u64,
+}
+
+/// Until when something is held by an answer.
+fn until(answer: &Answer) -> Option<Time> {
+    answer.body["until"].as_i64().map(Time)
 }
 
 /// What a look at a place shows.
@@ -313,8 +334,12 @@ impl Buyer {
     /// hears it may wait on, or have another place.
     async fn is_truly_in(&mut self, queue: &str, message: &Value) -> bool {
         self.tell("hears that it is their turn");
+        let restores = self.shop.restores();
         let place = self.client.insist(&Asking::get(queue)).await;
         let status = place.body["status"].as_str();
+        if restores != self.shop.restores() {
+            return status == Some("active");
+        }
         if self.shop.streams_lag() && place.body["place"] != message["place"] {
             return status == Some("active");
         }
@@ -389,8 +414,10 @@ impl Buyer {
                     booking,
                     lines,
                     amount_minor,
+                    until: until(&held),
                     confirmed: false,
                     released: false,
+                    restores: self.shop.restores(),
                 });
             }
             self.tell(format!("cannot hold: {}", held.code()));
@@ -408,9 +435,13 @@ impl Buyer {
         if !self.chance.percent(25) {
             return;
         }
+        let before = (self.shop.losses(), self.shop.restores());
         self.wait(0, 20_000).await;
         let again = self.client.insist(asking).await;
-        self.world.compare(asking, kept, first, &again);
+        let now = (self.shop.losses(), self.shop.restores());
+        if before == now || (kept == Kept::Booking && before.1 == now.1) {
+            self.world.compare(asking, kept, first, &again);
+        }
     }
 
     /// Pays, or gives up in one of many ways.
@@ -437,6 +468,7 @@ impl Buyer {
                 let extended = self.client.insist(&extend).await;
                 self.tell(format!("extends: {} {}", extended.status, extended.code()));
                 if extended.is_done() {
+                    told.until = told.until.max(until(&extended));
                     self.ask_twice(&extend, &extended, Kept::Answer).await;
                 }
             }
@@ -473,13 +505,14 @@ impl Buyer {
         if let Some(to) = &address {
             let buyer = json!({ "name": "Ann", "email": to, "language": "en" });
             pay = pay.body(json!({ "buyer": buyer }));
-            self.world.note_address(booking, to, false);
+            self.world.note_address(booking, to, None);
         }
         for _ in 0..60 {
+            let losses = self.shop.losses();
             let begun = self.client.insist(&pay).await;
             if begun.is_done() {
                 if let Some(to) = &address {
-                    self.world.note_address(booking, to, true);
+                    self.world.note_address(booking, to, Some(losses));
                 }
                 let payment = begun.body["payment"].as_str().and_then(|id| id.parse().ok());
                 self.tell(format!("pays {}", begun.body["payment"]));
@@ -525,7 +558,7 @@ impl Buyer {
         let count = tickets.body["tickets"].as_array().map(Vec::len);
         let units = told.lines.units() as usize;
         let is_cancelled = tickets.code() == "INVALID_STATUS";
-        if count != Some(units) && !is_cancelled {
+        if count != Some(units) && !is_cancelled && told.restores == self.shop.restores() {
             self.world.complain(format!("{booking} has {units} units and {count:?} tickets"));
         }
         self.tell(format!("has {count:?} tickets"));
@@ -534,7 +567,8 @@ impl Buyer {
             if let (Some(number), Some(code)) = (number, ticket["code"].as_str()) {
                 let (booking, code) = (told.booking.clone(), code.to_owned());
                 let unit = format!("{} {}", ticket["for"], ticket["type"]["id"]);
-                self.world.note_ticket(Ticket { booking, number, code, unit });
+                let restores = told.restores;
+                self.world.note_ticket(Ticket { booking, number, code, unit, restores });
             }
         }
     }

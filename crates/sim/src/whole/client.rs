@@ -32,8 +32,8 @@ pub(super) trait Ways: Send + Sync {
     /// A line, as good as chance has it; `None` if nobody is there.
     fn line<'a>(&'a self, from: IpAddr, chance: &'a mut Chance) -> Soon<'a, Option<Box<dyn Wire>>>;
 
-    /// Counts a request that was answered.
-    fn count_answer(&self);
+    /// Takes note of a request that was answered.
+    fn note_answer(&self, asking: &Asking, answer: &Answer);
 
     /// How many times as fast as people everybody is.
     fn pace(&self) -> u32;
@@ -68,6 +68,11 @@ impl Asking {
 
     pub(super) fn key(self, key: impl Into<String>) -> Self {
         Self { key: Some(key.into()), ..self }
+    }
+
+    /// What is asked for; nothing if there is no body.
+    pub(super) fn wanted(&self) -> Value {
+        self.body.clone().unwrap_or_default()
     }
 
     pub(super) fn body(self, body: Value) -> Self {
@@ -146,8 +151,8 @@ impl Client {
             Some(Answer { status: head.status.as_u16(), body, after_s })
         });
         let answer = answered.await.ok().flatten();
-        if answer.is_some() {
-            self.ways.count_answer();
+        if let Some(answer) = &answer {
+            self.ways.note_answer(asking, answer);
         }
         if answer.is_none() || self.chance.percent(10) {
             self.line = None;

@@ -112,9 +112,10 @@ pub(crate) fn run(course: &Course<'_>) -> Exit {
         println!("{messages} messages taken, {repeats} of them repeats");
         let Report { kills, power_cuts, lost_writes, .. } = &report;
         println!("{kills} ends: {power_cuts} by power, which took {lost_writes} writes");
-        let Between { restores, restores_refused, upgrades, .. } = report.between;
+        let Between { restores, restores_refused, losses, upgrades, .. } = report.between;
         println!(
-            "{restores} restores, {restores_refused} of them refused; {upgrades} starts on older files"
+            "{restores} restores, {restores_refused} of them refused; {losses} losses accepted; \
+             {upgrades} starts on older files"
         );
         println!("everything observable of the last seed: {observed}");
         if course.twice {

@@ -28,6 +28,8 @@ pub(super) struct Ticket {
     pub(super) code: String,
     /// What it says it is for, and of which type.
     pub(super) unit: String,
+    /// How often the server had begun again from before, when it was bought.
+    pub(super) restores: u64,
 }
 
 /// What a scanner said.
@@ -50,6 +52,8 @@ pub(super) struct Scanned {
     pub(super) number: u32,
     /// The key under which it was asked, if there was one.
     pub(super) key: Option<String>,
+    /// How often the server had begun again from before.
+    pub(super) restores: u64,
     pub(super) scan: Scan,
 }
 
@@ -91,7 +95,7 @@ async fn show(
     ticket: &Ticket,
     key: Option<String>,
 ) {
-    let Ticket { booking, number, code, unit: _ } = ticket;
+    let Ticket { booking, number, code, unit: _, restores: _ } = ticket;
     let asking = Asking::post("/check-in").body(json!({ "code": code }));
     let asking = key.clone().into_iter().fold(asking, Asking::key);
     for _ in 0..TRIES {
@@ -100,6 +104,7 @@ async fn show(
             booking: booking.clone(),
             number: *number,
             key: key.clone(),
+            restores: server.restores(),
             scan: Scan::Unknown,
         };
         let scanned = world.note_scan(scanned);

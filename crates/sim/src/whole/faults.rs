@@ -24,6 +24,8 @@ pub struct Faults {
     pub flips: bool,
     /// Parts of the files come back from a backup.
     pub restores: bool,
+    /// The ledger comes back from a backup, or is lost, and the sale goes on.
+    pub losses: bool,
     /// The files were written by a version before.
     pub upgrades: bool,
     /// A fault that the judges must find.
@@ -42,6 +44,7 @@ impl Faults {
         power: true,
         flips: true,
         restores: true,
+        losses: true,
         upgrades: true,
         planted: None,
     };
@@ -56,6 +59,7 @@ impl Faults {
         power: false,
         flips: false,
         restores: false,
+        losses: false,
         upgrades: false,
         planted: None,
     };

@@ -9,6 +9,7 @@
 //! The disk forgets what was not synced when the power goes (`disk.rs`), and between two lives
 //! files are damaged, put back and made older (`between.rs`).
 
+mod accepted;
 mod bank;
 mod between;
 mod buyer;
@@ -24,6 +25,7 @@ mod files;
 mod judges;
 mod net;
 mod opening;
+mod operator;
 mod organiser;
 mod planted;
 mod receivers;
@@ -142,7 +144,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     if let Err(why) = set_up(&mut organiser, &server).await {
         violations.push(format!("the sale cannot be set up: {why}"));
     }
-    server.open();
+    server.open(world.is_drawn);
 
     let mut around = JoinSet::new();
     around.spawn(bank::tell(news, server.clone(), seed, faults.bank));
@@ -204,10 +206,14 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     if server.life().is_some() {
         let patience = if server.receivers().has_lost() { GIVES_UP } else { SETTLES };
         judges::wait_for_rest(&server, patience, &mut violations).await;
+        if server.restores() > 0 && faults.planted != Some(Planted::OperatorForgets) {
+            operator::compare_books(&server, &bank, seed).await;
+        }
         seen = judges::look(&server, &world, &bank, &told, &mut violations).await;
     }
     let (kills, decisions) = (server.kills(), seen.decisions);
     violations.extend(world.complaints());
+    violations.extend(server.net().faults());
     let (between, wrong) = server.between().await;
     violations.extend(wrong);
     server.close().await;

@@ -1,6 +1,6 @@
 //! The network: bytes in memory, on lines that break, fall silent, or swallow what is said.
 
-use super::client::{Soon, Ways, Wire as Near};
+use super::client::{Answer, Asking, Soon, Ways, Wire as Near};
 use crate::chance::Chance;
 use onrush_serve::wire::{Doors, Wire};
 use std::io;
@@ -20,6 +20,8 @@ pub(super) struct Net {
     doors: Mutex<Option<UnboundedSender<(Far, IpAddr)>>>,
     has_faults: AtomicBool,
     answered: AtomicU64,
+    /// Answers that tell of a fault in the server itself.
+    faults: Mutex<Vec<String>>,
 }
 
 /// The server's end of a line.
@@ -52,6 +54,7 @@ impl Net {
             doors: Mutex::default(),
             has_faults: AtomicBool::new(has_faults),
             answered: AtomicU64::new(0),
+            faults: Mutex::default(),
         }
     }
 
@@ -69,6 +72,11 @@ impl Net {
     /// How many requests were answered.
     pub(super) fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Answers that told of a fault in the server itself, which none should.
+    pub(super) fn faults(&self) -> Vec<String> {
+        std::mem::take(&mut *self.faults.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// From now on lines hold.
@@ -102,8 +110,12 @@ impl Ways for Net {
         })
     }
 
-    fn count_answer(&self) {
+    fn note_answer(&self, asking: &Asking, answer: &Answer) {
         self.answered.fetch_add(1, Ordering::Relaxed);
+        if answer.status >= 500 && answer.status != 503 {
+            let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+            faults.push(format!("{asking:?} was answered {answer:?}"));
+        }
     }
 
     fn pace(&self) -> u32 {

@@ -55,6 +55,10 @@ pub(super) struct Act {
     pub(super) word: String,
     /// The booking or the visitor that it is about; nothing if it is about all of the event.
     pub(super) whom: String,
+    /// The body of what was asked.
+    pub(super) wanted: Value,
+    /// How often the server had begun again from before.
+    pub(super) restores: u64,
     pub(super) came: Came,
 }
 
@@ -71,6 +75,8 @@ pub(super) struct Organiser {
     /// What was taken off sale, and under which word.
     blocked: Vec<(EventId, Value, String)>,
     banned: Vec<(EventId, String)>,
+    /// Losses that were accepted and after which all sales have been resumed.
+    losses: u64,
 }
 
 impl Organiser {
@@ -81,7 +87,7 @@ impl Organiser {
         let chance = Chance::of(seed, "organiser", 0);
         let types = Chance::of(seed, "organiser's types", 0);
         let (blocked, banned) = (Vec::new(), Vec::new());
-        Self { world, server, client, chance, types, words: 0, blocked, banned }
+        Self { world, server, client, chance, types, words: 0, blocked, banned, losses: 0 }
     }
 
     fn tell(&self, what: impl AsRef<str>) {
@@ -167,6 +173,7 @@ impl Organiser {
         }
         loop {
             self.wait(500, 60_000).await;
+            self.go_on_after_losses().await;
             let event = self.chance.pick(&self.world.events).clone();
             if self.world.has_types && self.types.percent(10) {
                 let of = self.types.pick(&types::all_of(&self.world)).clone();
@@ -217,6 +224,8 @@ impl Organiser {
             what,
             word: word.to_owned(),
             whom: whom.to_owned(),
+            wanted: asking.wanted(),
+            restores: self.server.restores(),
             came: Came::Unknown,
         };
         // The sale may be over while this waits, and the server still at it.
@@ -265,6 +274,20 @@ impl Organiser {
         self.wait(1_000, 20_000).await;
         while self.phase(event, What::Resumes).await.is_none() {
             self.wait(500, 3_000).await;
+        }
+    }
+
+    /// A start that accepts what is lost pauses all sales.
+    async fn go_on_after_losses(&mut self) {
+        let losses = self.server.accepted();
+        if losses == self.losses {
+            return;
+        }
+        self.losses = losses;
+        for event in self.world.events.clone() {
+            while self.phase(&event, What::Resumes).await.is_none() {
+                self.wait(500, 3_000).await;
+            }
         }
     }
 
@@ -377,7 +400,15 @@ impl Organiser {
         let Some(booking) = self.world.any_booking(&mut self.chance) else { return };
         let event = event_of(&booking);
         let path = format!("/admin/events/{event}/bookings/{booking}/cancel");
-        let asking = |word: &str| Asking::post(&path).body(json!({ "by": "Ann", "why": word }));
+        // Mostly all of it goes back.
+        let refund = self.chance.percent(30).then(|| *self.chance.pick(&[0, 1, 999, 2_500]));
+        let asking = |word: &str| {
+            let mut body = json!({ "by": "Ann", "why": word });
+            if let Some(refund_minor) = refund {
+                body["refund_minor"] = refund_minor.into();
+            }
+            Asking::post(&path).body(body)
+        };
         self.act_until_answered(&event, (What::Cancels, booking.as_str()), asking).await;
     }
 }

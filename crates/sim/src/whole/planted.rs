@@ -23,6 +23,10 @@ enum Place {
     Ledger(&'static str),
     /// In the ledger, from then on: after what, and what is done then.
     LedgerAfter(&'static str, &'static str),
+    /// In a ledger that was just put back from a backup.
+    LedgerPutBack(&'static str),
+    /// In what the operator does.
+    Operator,
     /// Between the handlers and the network.
     Http,
     Stream,
@@ -30,7 +34,7 @@ enum Place {
     Disk(&'static str),
 }
 
-use Place::{Disk, Http, Journal, Ledger, LedgerAfter, Snapshots, Stream};
+use Place::{Disk, Http, Journal, Ledger, LedgerAfter, LedgerPutBack, Operator, Snapshots, Stream};
 
 macro_rules! faults {
     ($($name:ident = $text:literal, $place:expr;)+) => {
@@ -138,6 +142,10 @@ faults! {
     MailGoesToAnother = "all mail goes to one buyer",
         LedgerAfter("INSERT ON buyers",
          "UPDATE buyers SET email = 'buyer-0@mail.example' WHERE booking_id = new.booking_id");
+    LostTimeIsSkipped = "a ledger that was put back follows from the journal's end on",
+        LedgerPutBack("UPDATE feed_cursor SET seq = 1000000000 WHERE id = 1");
+    OperatorForgets = "after a restore nobody compares the gateway's payments with the server's",
+        Operator;
     KeysAreForgotten = "the server sees a new key in each request", Http;
     KeysAreMixedUp = "the server takes every key for its visitor's first", Http;
     HoldsAreInvented = "holds are promised that were never made", Http;
@@ -150,6 +158,12 @@ faults! {
     TicketsAreMissing = "one ticket of several is missing", Http;
     TicketsAreForAnother = "the first ticket is for something else than what was bought", Http;
     OrdersAreInvented = "the organiser is told that bookings are cancelled, and they are not", Http;
+    RefundsAreLeftOut = "what the organiser takes back gives nothing back", Http;
+    CapacityIsMore = "the organiser changes a capacity, and it is more", Http;
+    BlocksAreFewer = "of several units that the organiser takes off sale one is", Http;
+    LaterPricesAreLeftOut = "prices that are to come never do", Http;
+    DeadlinesAreTooLate = "holds are said to last an hour longer", Http;
+    FaultsAreAnswered = "a hold in ten is answered with a fault of the server's own", Http;
     OrdersAreDoubled = "what the organiser changes about capacity is done twice", Http;
     TicketsLetInTwice = "tickets let somebody in as often as they are shown", Http;
     CheckInsAreInvented = "who shows a ticket is let in, and it is written down nowhere", Http;
@@ -184,7 +198,7 @@ impl Planted {
                 ("ledger.db", format!("{trigger} {when} BEGIN {sql}; END"))
             }
             Snapshots => return change_snapshots(dir),
-            Http | Stream | Disk(_) => return,
+            LedgerPutBack(_) | Operator | Http | Stream | Disk(_) => return,
         };
         if kills != 2 {
             return;
@@ -197,6 +211,15 @@ impl Planted {
         }
         let connection = Connection::open(dir.join(file)).expect("the file can be opened");
         connection.execute_batch(&sql).expect("the fault can be planted");
+    }
+
+    /// Puts it into a ledger that was just put back from a backup, if there is one.
+    pub(super) fn into_ledger_put_back(self, dir: &Path) {
+        let (LedgerPutBack(sql), ledger) = (self.place(), dir.join("ledger.db")) else { return };
+        if ledger.exists() {
+            let connection = Connection::open(ledger).expect("the file can be opened");
+            connection.execute_batch(sql).expect("the fault can be planted");
+        }
     }
 
     /// Puts it between the handlers and the network.
@@ -241,6 +264,30 @@ impl Planted {
             Self::CardLimitsAreForgotten if posts && path == "/api/v1/admin/events" => {
                 request = with_another_body(request, |asked| forget(asked, "max_per_card")).await;
             }
+            Self::RefundsAreLeftOut if orders && ends("/cancel") => {
+                let none = |asked: &mut Value| asked["refund_minor"] = 0.into();
+                request = with_another_body(request, none).await;
+            }
+            Self::CapacityIsMore if orders && ends("/capacity") => {
+                let more = |asked: &mut Value| {
+                    asked["capacity"] =
+                        (asked["capacity"].as_u64().unwrap_or_default() + 100).into();
+                };
+                request = with_another_body(request, more).await;
+            }
+            Self::BlocksAreFewer if orders && ends("/block") => {
+                let fewer = |asked: &mut Value| {
+                    let pools = asked["pools"].as_object_mut().into_iter().flatten();
+                    pools.for_each(|(_, count)| *count = 1.into());
+                };
+                request = with_another_body(request, fewer).await;
+            }
+            Self::LaterPricesAreLeftOut if orders && ends("/prices") => {
+                request = with_another_body(request, |asked| forget(asked, "later")).await;
+            }
+            Self::FaultsAreAnswered if holds && nth.is_multiple_of(10) => {
+                return answer(StatusCode::INTERNAL_SERVER_ERROR, &json!({ "code": "INTERNAL" }));
+            }
             Self::PublicValuesAreMixedUp if orders && ends("/open") => {
                 let another = |asked: &mut Value| {
                     if asked["public_value"].is_string() {
@@ -263,6 +310,11 @@ impl Planted {
             Self::PricesAreWrong if holds => |body| {
                 if let Some(amount) = body["amount_minor"].as_i64() {
                     body["amount_minor"] = (amount - 1).into();
+                }
+            },
+            Self::DeadlinesAreTooLate if holds => |body| {
+                if let Some(until) = body["until"].as_i64() {
+                    body["until"] = (until + 3_600_000).into();
                 }
             },
             Self::ConfirmedTooEarly if looks => |body| {

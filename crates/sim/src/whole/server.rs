@@ -1,5 +1,9 @@
 //! The server that is simulated: one life after the other on the same files.
 
+mod ends;
+mod steps;
+
+use super::accepted::{Loss, Losses};
 use super::bank::Bank;
 use super::between::{Between, Pauses, Tries};
 use super::buyer::Shop;
@@ -14,26 +18,30 @@ use super::receivers::Receivers;
 use super::story::Story;
 use super::strikes::Strikes;
 use crate::chance::Chance;
+pub(super) use ends::{fill_now_and_then, kill_now_and_then};
+use onrush_api::draw::Draws;
 use onrush_api::http::public_router;
 use onrush_api::http::state::{HttpDeps, HttpState};
 use onrush_api::http::unserved;
+use onrush_api::restored::{NotPaused, pause_open_sales};
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::auth::payers::Payers;
 use onrush_base::config::{Config, Patience, RetentionSettings};
 use onrush_core::ids::PaymentId;
 use onrush_ledger::Ledger;
-use onrush_ledger::sqlite::{SqliteLedger, SteppedLedger};
+use onrush_ledger::sqlite::SqliteLedger;
 use onrush_relay::RelayDeps;
 use onrush_relay::messages::Channels;
 use onrush_saga::pairing::remember_keys;
 use onrush_saga::{SagaDeps, Sagas};
 use onrush_serve::{Terms, serve_doors};
 use onrush_store::Engine;
-use onrush_store::embedded::{Clock, Embedded, Options, Stepped};
+use onrush_store::embedded::{Clock, Embedded, Options};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
+use steps::{run_engine, run_ledger};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -93,6 +101,7 @@ pub(super) struct Server {
     disk: ServerDisk,
     /// What is done to files while nothing runs.
     pauses: tokio::sync::Mutex<Pauses>,
+    losses: Mutex<Losses>,
     /// Why there can be no life any more, once there cannot.
     failed: watch::Sender<Option<String>>,
     calm: AtomicBool,
@@ -119,6 +128,7 @@ impl Server {
             faults,
             disk: ServerDisk::new(&dir, faults.power, faults.planted.and_then(Planted::unsynced)),
             pauses: tokio::sync::Mutex::default(),
+            losses: Mutex::new(Losses::of(seed, faults.losses)),
             dir,
             bank,
             receivers: Receivers::of(seed, faults.receivers, story.clone()),
@@ -136,6 +146,15 @@ impl Server {
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn losses(&self) -> std::sync::MutexGuard<'_, Losses> {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often an operator has accepted that something is lost.
+    pub(super) fn accepted(&self) -> u64 {
+        self.losses().accepted()
     }
 
     /// The present life, if there is one.
@@ -166,8 +185,16 @@ impl Server {
         &self.story
     }
 
-    /// From now on the power may go.
-    pub(super) fn open(&self) {
+    /// How often that was the whole directory: then decisions were lost as well.
+    pub(super) fn restores(&self) -> u64 {
+        self.losses().directories()
+    }
+
+    /// From now on the power may go. Where the sale `is_drawn`, no decision gets lost.
+    pub(super) fn open(&self, is_drawn: bool) {
+        if is_drawn {
+            self.losses().keep_decisions();
+        }
         self.is_open.store(true, Ordering::Relaxed);
     }
 
@@ -234,7 +261,17 @@ impl Server {
         if !self.calm.load(Ordering::Relaxed) {
             let Faults { flips, restores, upgrades, .. } = self.faults;
             let tries = Tries { flips, restores, upgrades };
-            self.pauses.lock().await.pass(&self.dir, tries, chance, &mut said).await;
+            let mut pauses = self.pauses.lock().await;
+            pauses.pass(&self.dir, tries, chance, &mut said).await;
+            let lost = self.is_open.load(Ordering::Relaxed).then(|| self.losses().pass(&self.dir));
+            if let Some(lost) = lost.flatten() {
+                pauses.forget_backup();
+                if let Some(planted) = self.faults.planted {
+                    planted.into_ledger_put_back(&self.dir);
+                }
+                self.bank.note_loss(lost == Loss::Directory);
+                said.push(lost.told().into());
+            }
         }
         said.into_iter().for_each(|said| self.story.tell("the files", said));
     }
@@ -242,7 +279,8 @@ impl Server {
     /// What was tried with the files while nothing ran, and what was wrong with it.
     pub(super) async fn between(&self) -> (Between, Vec<String>) {
         let mut pauses = self.pauses.lock().await;
-        (pauses.counts, std::mem::take(&mut pauses.violations))
+        let counts = Between { losses: self.accepted(), ..pauses.counts };
+        (counts, std::mem::take(&mut pauses.violations))
     }
 
     /// How often its files were made those of a version before.
@@ -253,7 +291,13 @@ impl Server {
     async fn begin_life(self: &Arc<Self>, chance: &mut Chance) -> Result<(), String> {
         let steady = self.clocks.engine_time();
         let clock = Clock::Steady(steady.clone());
-        let options = Options { clock: clock.clone(), tail_capacity: TAIL, ..Options::default() };
+        let accept_restored = self.losses().is_to_be_accepted();
+        let options = Options {
+            clock: clock.clone(),
+            tail_capacity: TAIL,
+            accept_restored,
+            ..Options::default()
+        };
         self.disk.begin_risk(chance, if self.is_safe() { 0 } else { STARTS_ENDED });
         let Opened { engine, steps, ledger, ledger_steps, pairing } =
             opening::open(&self.dir, options).await?;
@@ -291,16 +335,22 @@ impl Server {
         if self.disk.end_risk() {
             return Err("it was about to serve".into());
         }
-        let mut state = self.state();
-        state.lives += 1;
-        let lives = state.lives;
-        state.files = Some((Arc::downgrade(&engine), Arc::downgrade(&ledger)));
         let seq = engine.committed().0;
-        state.tasks.spawn(beat(steady));
-        let chance = Chance::of(self.seed, "disk", lives);
-        state.tasks.spawn(run_engine(self.clone(), steps, clock.clone(), chance));
-        let chance = Chance::of(self.seed, "ledger", lives);
-        state.tasks.spawn(run_ledger(self.clone(), ledger_steps, chance));
+        {
+            let mut state = self.state();
+            state.lives += 1;
+            let lives = state.lives;
+            state.files = Some((Arc::downgrade(&engine), Arc::downgrade(&ledger)));
+            state.tasks.spawn(beat(steady));
+            let chance = Chance::of(self.seed, "disk", lives);
+            state.tasks.spawn(run_engine(self.clone(), steps, clock.clone(), chance));
+            let chance = Chance::of(self.seed, "ledger", lives);
+            state.tasks.spawn(run_ledger(self.clone(), ledger_steps, chance));
+        }
+        if accept_restored {
+            self.accept(&*engine, &http.sale.draws).await?;
+        }
+        let mut state = self.state();
         let parts = RelayDeps {
             ledger: kept.clone(),
             engine: engine.clone(),
@@ -332,6 +382,26 @@ impl Server {
         state.life = Some(Arc::new(Life { engine, ledger: kept, sagas, http }));
         drop(state);
         self.story.tell("the server", format!("starts with decision {seq}"));
+        Ok(())
+    }
+
+    /// What is lost is accepted: all sales are paused before anybody is served.
+    async fn accept(&self, engine: &dyn Engine, draws: &Draws) -> Result<(), String> {
+        loop {
+            let paused = tokio::select! {
+                biased;
+                _ = self.disk.ends() => return Err("it was about to pause what is on sale".into()),
+                paused = pause_open_sales(engine, draws) => paused,
+            };
+            match paused {
+                Ok(()) => break,
+                // The process ends, and whoever watches over it starts it again.
+                Err(NotPaused::Engine(_)) => sleep(Duration::from_secs(5)).await,
+                Err(error @ NotPaused::NeverOpens(_)) => return Err(error.to_string()),
+            }
+        }
+        self.losses().accept();
+        self.story.tell("the operator", "accepts what is lost");
         Ok(())
     }
 
@@ -433,6 +503,14 @@ impl Shop for Server {
         TOLD_WITHIN
     }
 
+    fn losses(&self) -> u64 {
+        self.accepted()
+    }
+
+    fn restores(&self) -> u64 {
+        Server::restores(self)
+    }
+
     fn pay<'a>(&'a self, payment: &'a PaymentId, card: u32, is_good: bool) -> Soon<'a, ()> {
         self.bank.pay(payment, card, is_good);
         Box::pin(std::future::ready(()))
@@ -451,128 +529,5 @@ impl AbortOnDrop {
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
-    }
-}
-
-/// Decides, lets the disk take its time, commits, and so on. A snapshot is made now and then.
-async fn run_engine(server: Arc<Server>, mut steps: Stepped, clock: Clock, mut chance: Chance) {
-    loop {
-        let due = steps.next_deadline().map(|at| at.since_ms(clock.now()).max(0).unsigned_abs());
-        let due = async {
-            match due {
-                Some(ms) => sleep(Duration::from_millis(ms)).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = steps.asked() => {}
-            () = server.clocks.moved() => {}
-            () = due => {}
-        }
-        if server.faults.disk {
-            let is_calm = server.calm.load(Ordering::Relaxed);
-            let is_low = !is_calm && chance.below(200) == 0;
-            steps.set_free_bytes(if is_low { 1 << 20 } else { u64::MAX });
-        }
-        if !steps.decide() {
-            break;
-        }
-        // Decided and not durable: a process that ends here has told nobody.
-        sleep(server.sync_time(&mut chance)).await;
-        let is_committed = server.risk(&mut chance, COMMITS_ENDED, || steps.commit());
-        server.disk.look_at_witness();
-        if !is_committed {
-            break;
-        }
-        if chance.below(100) == 0 {
-            server.risk(&mut chance, PASSES_ENDED, || steps.move_pages());
-        }
-        let is_safe = server.is_safe();
-        // Of a journal without a decision there is none: the real engine counts decisions.
-        let has_past = server.life().is_some_and(|life| life.engine.committed().0 > 0);
-        if chance.below(300) == 0
-            && has_past
-            && let Err(why) = server.disk.snapshot(&steps, &mut chance, is_safe)
-            && !server.disk.ends_life()
-        {
-            return server.fail(format!("no snapshot can be made: {why}"));
-        }
-        if server.disk.has_stopped() {
-            break;
-        }
-    }
-    if server.disk.ends_life() {
-        // Nobody hears anything any more.
-        return std::future::pending().await;
-    }
-    if let Some(why) = steps.failure() {
-        server.fail(format!("the engine stops by itself: {why}"));
-    }
-}
-
-/// Does what the ledger is asked, as slowly as the disk.
-async fn run_ledger(server: Arc<Server>, mut steps: SteppedLedger, mut chance: Chance) {
-    loop {
-        steps.asked().await;
-        sleep(server.sync_time(&mut chance)).await;
-        server.risk(&mut chance, COMMITS_ENDED, || steps.step());
-        if chance.below(100) == 0 {
-            server.risk(&mut chance, PASSES_ENDED, || steps.move_pages());
-        }
-        if server.disk.has_stopped() && server.disk.ends_life() {
-            return std::future::pending().await;
-        }
-        // What is asked because of these answers belongs to the next transaction.
-        tokio::task::yield_now().await;
-    }
-}
-
-/// Ends the server's life at any moment, and starts it again after a while.
-pub(super) async fn kill_now_and_then(server: Arc<Server>, seed: u64) {
-    let mut chance = Chance::of(seed, "kills", 0);
-    let Faults { kills, power, .. } = server.faults;
-    loop {
-        let lives_ms = match chance.below(4) {
-            0 => chance.within(1, 2_000),
-            1 => chance.within(2_000, 20_000),
-            _ => chance.within(20_000, 300_000),
-        };
-        let end = match (kills, power) {
-            (true, true) if chance.percent(50) => End::Process,
-            (true, false) => End::Process,
-            (true | false, true) | (false, false) => End::Power,
-        };
-        let end = tokio::select! {
-            biased;
-            end = server.disk.ends() => end,
-            () = server.strikes.due() => end,
-            () = sleep(Duration::from_millis(lives_ms.unsigned_abs())) => end,
-        };
-        server.kill(end).await;
-        let away_ms = if chance.percent(80) {
-            chance.within(200, 5_000)
-        } else {
-            chance.within(5_000, 120_000)
-        };
-        sleep(Duration::from_millis(away_ms.unsigned_abs())).await;
-        server.start().await;
-    }
-}
-
-/// Fills the disk up now and then, for a while, without end.
-pub(super) async fn fill_now_and_then(server: Arc<Server>, seed: u64) {
-    let mut chance = Chance::of(seed, "space", 0);
-    loop {
-        sleep(Duration::from_millis(chance.within(60_000, 1_200_000).unsigned_abs())).await;
-        if !server.disk.fill(&mut chance) {
-            continue;
-        }
-        server.story.tell("the disk", "is full");
-        sleep(Duration::from_millis(chance.within(100, 20_000).unsigned_abs())).await;
-        if !server.disk.has_stopped() {
-            server.disk.go_on();
-            server.story.tell("the disk", "has space again");
-        }
     }
 }

@@ -59,8 +59,8 @@ pub(super) struct World {
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub(super) to: String,
-    /// Whether the server has said that it knows.
-    pub(super) is_known: bool,
+    /// After how many losses the server has said that it knows, last.
+    pub(super) known_after: Option<u64>,
 }
 
 /// What a key keeps.
@@ -152,12 +152,13 @@ impl World {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner).get(user).copied()
     }
 
-    /// Notes where a buyer wants mail about a booking; once it is known, it stays known.
-    pub(super) fn note_address(&self, booking: &BookingId, to: &str, is_known: bool) {
+    /// Notes where a buyer wants mail about a booking, and, if the server has said that it knows,
+    /// after how many losses; it stays known until the next one.
+    pub(super) fn note_address(&self, booking: &BookingId, to: &str, known_after: Option<u64>) {
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
-        let address = Address { to: to.to_owned(), is_known: false };
+        let address = Address { to: to.to_owned(), known_after: None };
         let address = addresses.entry(booking.clone()).or_insert(address);
-        address.is_known |= is_known;
+        address.known_after = address.known_after.max(known_after);
     }
 
     /// Where mail about a booking goes, if its buyer has told.

@@ -31,7 +31,7 @@ pub(super) fn judge(
         if !paid.is_captured {
             continue;
         }
-        if !named.contains(&paid.booking) {
+        if !named.contains(&paid.booking) && !paid.is_of_before {
             violations.push(format!("the money of {payment} was taken, and no card was named"));
         }
         let Some(known) = facts.bookings.get(&paid.booking) else { continue };

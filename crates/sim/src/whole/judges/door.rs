@@ -21,12 +21,19 @@ struct Used {
     keys: BTreeSet<Option<String>>,
 }
 
-pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut Vec<String>) {
+/// What scanners said before the last of so many restores may be among what got lost.
+pub(super) fn judge(
+    world: &World,
+    restores: u64,
+    entries: &[Arc<FeedEntry>],
+    violations: &mut Vec<String>,
+) {
     let mut tickets = BTreeMap::<(BookingId, u32), Used>::new();
-    for Scanned { booking, number, key, scan } in world.scans() {
+    for Scanned { booking, number, key, restores: known, scan } in world.scans() {
         let used = tickets.entry((booking, number)).or_default();
         used.keys.insert(key);
         match scan {
+            _ if known < restores => used.unknown += 1,
             Scan::In => used.let_in += 1,
             Scan::Again => used.again += 1,
             Scan::Unknown => used.unknown += 1,

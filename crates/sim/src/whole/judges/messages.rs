@@ -57,10 +57,16 @@ pub(super) async fn judge(
     for letter in &dead {
         given_up(receivers, letter, violations);
     }
-    // A ledger of a version before does not know who got such a mail.
-    let runs_out = 1 + server.upgrades().await;
+    let losses = server.accepted();
+    let times_lost = usize::try_from(losses).unwrap_or_default();
+    // Whoever was told of what got lost has nothing to hold it against.
+    if server.restores() > 0 {
+        return;
+    }
+    // A ledger of a version before, or one that was put back, does not know who got such a mail.
+    let runs_out = 1 + server.upgrades().await + times_lost;
     let (happened, dead) = (&happened, &dead);
-    let mut judge = Judge { world, facts, happened, dead, runs_out, violations };
+    let mut judge = Judge { world, facts, happened, dead, runs_out, losses, violations };
     for hook in &receivers.hooks {
         judge.hook(hook, &taken);
     }
@@ -180,6 +186,8 @@ struct Judge<'a> {
     dead: &'a [DeadLetter],
     /// How many mails at most say to one address that something of one event has run out.
     runs_out: usize,
+    /// How often the ledger was put back or lost.
+    losses: u64,
     violations: &'a mut Vec<String>,
 }
 
@@ -238,8 +246,9 @@ impl Judge<'_> {
         for about in all.into_iter().filter(|about| wants(about)) {
             let (of, told) = (happened.times(about), told.get(about).map_or(&[][..], |told| told));
             let given_up = dead.get(about).copied().unwrap_or_default();
-            self.count(&channel, about, (of, of), told.len(), given_up);
-            if about.0 == REFUND && told.len() == of {
+            let owed = if about.0 == REFUND { self.refunds(of) } else { (of, of) };
+            self.count(&channel, about, owed, told.len(), given_up);
+            if about.0 == REFUND && told.len() == of && self.losses == 0 {
                 let mut minor: Vec<_> =
                     told.iter().filter_map(|data| data["refund_minor"].as_i64()).collect();
                 minor.sort_unstable();
@@ -248,6 +257,14 @@ impl Judge<'_> {
                 }
             }
         }
+    }
+
+    /// How often so many refunds are told, at least and at most. A ledger that has lost one asks for it
+    /// again, finds it at the bank, and tells it as a new one; what it has not asked for again it
+    /// cannot tell.
+    fn refunds(&self, times: usize) -> (usize, usize) {
+        let most = times * (1 + usize::try_from(self.losses).unwrap_or_default());
+        (if self.losses == 0 { times } else { 0 }, most)
     }
 
     /// Sees that something is told as often as it happened: at least and at most so often.
@@ -346,7 +363,8 @@ impl Judge<'_> {
         let (least, most) = match *kind {
             // Tickets that are void are not sent.
             BOOKING_CONFIRMED if known.end == HoldStatus::Cancelled => (0, times),
-            BOOKING_CONFIRMED | BOOKING_CANCELLED | REFUND => (times, times),
+            BOOKING_CONFIRMED | BOOKING_CANCELLED => (times, times),
+            REFUND => self.refunds(times),
             BOOKING_EXPIRED if !self.happened.of_booking(booking).any(is_tried) => (0, 0),
             BOOKING_EXPIRED => {
                 let had_one = expired.contains_key(&(address.to.as_str(), known.event.clone()));
@@ -355,7 +373,7 @@ impl Judge<'_> {
             }
             _ => (0, 0),
         };
-        (if address.is_known { least } else { 0 }, most)
+        (if address.known_after == Some(self.losses) { least } else { 0 }, most)
     }
 
     /// A mail goes to whose booking it is about, and its amounts are the journal's and the bank's.

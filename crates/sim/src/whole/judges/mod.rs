@@ -15,11 +15,11 @@ use super::buyer::Told;
 use super::server::{Life, Server};
 use super::world::{Looked, World};
 use onrush_audit::AuditArgs;
-use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, SeatId, UserId};
 use onrush_core::lines::Lines;
+use onrush_core::{Change, Time};
 use onrush_ledger::booking::BookingFilter;
 use onrush_store::{Engine, FeedEntry, Seq};
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,6 +64,7 @@ pub(super) async fn wait_for_rest(
         match totals {
             Ok(totals)
                 if totals.open_sagas == 0
+                    && totals.stuck_sagas == 0
                     && totals.refunding_minor == 0
                     && channels.is_empty()
                     && held.is_empty() =>
@@ -127,18 +128,24 @@ pub(super) async fn look(
     for payment in bank.overpaid() {
         violations.push(format!("more went back than was taken for {payment}"));
     }
-    compare(&facts, &accounts, told, world, violations);
+    let restores = server.restores();
+    let is_valid = |one: &&Told| one.restores == restores;
+    let told: Vec<_> =
+        told.iter().map(|all| all.iter().filter(is_valid).cloned().collect()).collect();
+    compare(&facts, &accounts, &told, world, violations);
     for (booking, known) in &facts.bookings {
         let looked = world.status(server, booking).await;
-        if looked != Looked::There(known.end) && looked != Looked::Gone {
+        let may_be_gone =
+            matches!(known.end, HoldStatus::Released | HoldStatus::Expired | HoldStatus::Cancelled);
+        if looked != Looked::There(known.end) && !(may_be_gone && looked == Looked::Gone) {
             let (journal, engine) = (known.end, looked);
             violations
                 .push(format!("{booking} is {journal:?} by the journal, {engine:?} if asked"));
         }
     }
-    organiser::judge(world, &entries, violations);
-    door::judge(world, &entries, violations);
-    tickets::judge(world, &entries, violations);
+    organiser::judge(world, (server.accepted(), restores), &facts, &entries, violations);
+    door::judge(world, restores, &entries, violations);
+    tickets::judge(world, restores, &entries, violations);
     types::judge(world, &entries, violations);
     payers::judge(world, &entries, violations);
     cards::judge(world, bank, &facts, &entries, violations);
@@ -179,6 +186,14 @@ pub(super) fn compare(
                     violations.push(format!(
                         "{} was said to be {:?} for {}, and is written down as {:?} for {}",
                         one.booking, one.lines, one.amount_minor, known.lines, known.amount_minor
+                    ));
+                }
+                if let (Some(at), Some(until)) = (known.expired_at, one.until)
+                    && at < until
+                {
+                    violations.push(format!(
+                        "{} was said to be held until {}, and ran out at {}",
+                        one.booking, until.0, at.0
                     ));
                 }
                 if one.released && known.end != HoldStatus::Released {
@@ -223,7 +238,9 @@ fn money(
         }
         Some(_) | None => 0,
     };
-    if kept_minor != due_minor {
+    // A restore forgets who was given their money back: then it is as if they had bought.
+    let is_forgotten = account.had_refunds && (0..due_minor).contains(&kept_minor);
+    if kept_minor != due_minor && !is_forgotten {
         violations.push(format!(
             "{booking}: the bank took {} in {} payments and gave {} back; {due_minor} are due for \
              what became of it: {known:?}",
@@ -251,6 +268,10 @@ pub(super) struct Known {
     pub(super) lines: Lines,
     pub(super) amount_minor: i64,
     refund_minor: i64,
+    /// When it ran out, if it did.
+    expired_at: Option<Time>,
+    /// Whether one of its tickets has let somebody in.
+    is_used: bool,
     pub(super) end: HoldStatus,
 }
 
@@ -297,6 +318,11 @@ impl Facts {
             last = Some((entry.seq.0, entry.at));
             for change in &entry.changes {
                 facts.add(&entry.event, change, entry.seq, violations);
+                if let Change::Hold(HoldChange::HoldExpired { booking }) = change
+                    && let Some(known) = facts.bookings.get_mut(booking)
+                {
+                    known.expired_at = Some(entry.at);
+                }
             }
         }
         facts
@@ -362,6 +388,8 @@ impl Facts {
                     lines: terms.lines.clone(),
                     amount_minor: terms.amount_minor,
                     refund_minor: 0,
+                    expired_at: None,
+                    is_used: false,
                     end: HoldStatus::Held,
                 };
                 self.take(&terms.booking, &known, seq, violations);
@@ -389,11 +417,20 @@ impl Facts {
                 self.end(booking, HoldStatus::Cancelled);
                 if let Some(known) = self.bookings.get_mut(booking) {
                     known.refund_minor = *refund_minor;
+                    if known.is_used {
+                        violations.push(format!("{booking} is taken back, and somebody is in"));
+                    }
                 }
             }
-            BookingChange::PayerNamed { .. }
-            | BookingChange::LatePaymentFailed { .. }
-            | BookingChange::CheckedIn { .. } => {}
+            BookingChange::CheckedIn { booking, .. } => {
+                if let Some(known) = self.bookings.get_mut(booking) {
+                    known.is_used = true;
+                    if known.end != HoldStatus::Confirmed {
+                        violations.push(format!("{booking} lets somebody in, and is {known:?}"));
+                    }
+                }
+            }
+            BookingChange::PayerNamed { .. } | BookingChange::LatePaymentFailed { .. } => {}
         }
     }
 

@@ -1,12 +1,15 @@
-//! The judge of the organiser: what was said to be done was done once, what was refused was not, and
-//! nothing was done that nobody asked for.
+//! The judge of the organiser: what was said to be done was done once and as it was asked for, what
+//! was refused was not, and nothing was done that nobody asked for.
 
 use super::super::organiser::{Came, What};
 use super::super::world::World;
+use super::Facts;
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, SaleChange, SetupChange, VisitorChange};
 use onrush_core::ids::EventId;
+use onrush_core::prices::Priced;
 use onrush_store::FeedEntry;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,12 +21,22 @@ struct Times {
     unknown: u32,
 }
 
-pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut Vec<String>) {
+/// An operator has accepted `losses` times that something is lost, and each time every open sale was
+/// paused; `restores` of them took decisions away.
+pub(super) fn judge(
+    world: &World,
+    (losses, restores): (u64, u64),
+    facts: &Facts,
+    entries: &[Arc<FeedEntry>],
+    violations: &mut Vec<String>,
+) {
     let mut is_so = Vec::new();
     let mut all = BTreeMap::<(EventId, What, String), Times>::new();
     for act in world.acts() {
         let times = all.entry((act.event.clone(), act.what, act.word)).or_default();
         match act.came {
+            // It may be among what got lost.
+            Came::Done if act.restores < restores => times.unknown += 1,
             // What is so already is not done again, and said to be done.
             Came::Done if matches!(act.what, What::Bans | What::Unbans | What::Cancels) => {
                 times.unknown += 1;
@@ -40,14 +53,25 @@ pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut 
             violations.push(format!("the organiser {what:?} {whom} of {event}, and it is not so"));
         }
     }
+    let wanted: BTreeMap<_, _> =
+        world.acts().into_iter().map(|act| ((act.event, act.what, act.word), act.wanted)).collect();
     for entry in entries {
-        for (what, word) in entry.changes.iter().filter_map(done) {
+        for change in &entry.changes {
+            let Some((what, word)) = done(change) else { continue };
+            let wanted = wanted.get(&(entry.event.clone(), what, word.clone()));
+            if wanted.is_some_and(|wanted| !is_as_wanted(change, wanted, facts)) {
+                violations
+                    .push(format!("the organiser {what:?} {word}: {wanted:?} was {change:?}"));
+            }
             let about = (entry.event.clone(), what, word);
             all.entry(about).or_default().in_journal += 1;
         }
     }
     for ((event, what, word), times) in all {
-        let Times { in_journal, done, unknown } = times;
+        let Times { in_journal, done, mut unknown } = times;
+        if what == What::Pauses {
+            unknown += u32::try_from(losses).unwrap_or_default();
+        }
         if in_journal < done || in_journal > done + unknown {
             violations.push(format!(
                 "the organiser {what:?} {event} ({word}): done {in_journal} times, answered \
@@ -75,6 +99,50 @@ fn was_done(entries: &[Arc<FeedEntry>], event: &EventId, what: What, whom: &str)
         | Change::Booking(_)
         | Change::Claim(_) => false,
     })
+}
+
+/// Whether a change is what the organiser asked for, number by number.
+fn is_as_wanted(change: &Change, wanted: &Value, facts: &Facts) -> bool {
+    match change {
+        Change::Setup(SetupChange::CapacityAdjusted { after, .. }) => wanted["capacity"] == *after,
+        Change::Setup(SetupChange::PriceChanged { of, price_minor, later, .. }) => {
+            let is_it = match of {
+                Priced::Category(name) => wanted["category"] == **name,
+                Priced::Pool(pool) => wanted["pool"] == pool.as_str(),
+            };
+            let steps = wanted["later"].as_array().into_iter().flatten();
+            let steps = steps.map(|step| (step["from"].as_i64(), step["price_minor"].as_i64()));
+            let later = later.iter().map(|step| (Some(step.from.0), Some(step.price_minor)));
+            is_it && wanted["price_minor"] == *price_minor && later.eq(steps)
+        }
+        Change::Setup(SetupChange::TypesSet { types, .. }) => {
+            let wanted = wanted["types"].as_array().into_iter().flatten();
+            let wanted = wanted.map(|it| it["id"].as_str());
+            types.iter().map(|it| Some(it.id.as_str())).eq(wanted)
+        }
+        Change::Setup(
+            SetupChange::UnitsBlocked { lines, .. } | SetupChange::UnitsUnblocked { lines, .. },
+        ) => {
+            let pools = lines.pools().iter();
+            let pools = pools.map(|line| (line.pool.as_str().to_owned(), line.quantity.into()));
+            let asked = wanted["pools"].as_object().cloned().unwrap_or_default();
+            let seats = wanted["seats"].as_array().into_iter().flatten().map(Value::as_str);
+            pools.collect::<Map<_, _>>() == asked
+                && lines.seats().iter().map(|seat| Some(seat.as_str())).eq(seats)
+        }
+        Change::Booking(BookingChange::ConfirmedCancelled { booking, refund_minor, .. }) => {
+            let all_minor = facts.bookings.get(booking).map(|known| known.amount_minor);
+            let wanted_minor = wanted["refund_minor"].as_i64().or(all_minor);
+            wanted_minor == Some(*refund_minor)
+        }
+        Change::Setup(_)
+        | Change::Sale(_)
+        | Change::Queue(_)
+        | Change::Visitor(_)
+        | Change::Hold(_)
+        | Change::Booking(_)
+        | Change::Claim(_) => true,
+    }
 }
 
 /// What a change has to do with the organiser, and under which word.

@@ -14,7 +14,13 @@ use std::sync::Arc;
 /// How often a booking has each unit, as tickets tell it.
 type Units = BTreeMap<String, u32>;
 
-pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut Vec<String>) {
+/// Tickets of before the last of so many restores may be for bookings that got lost.
+pub(super) fn judge(
+    world: &World,
+    restores: u64,
+    entries: &[Arc<FeedEntry>],
+    violations: &mut Vec<String>,
+) {
     let mut held = BTreeMap::<BookingId, Units>::new();
     for change in entries.iter().flat_map(|entry| &entry.changes) {
         if let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change {
@@ -22,7 +28,10 @@ pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut 
         }
     }
     let mut told = BTreeMap::<(BookingId, u32), String>::new();
-    for Ticket { booking, number, code: _, unit } in world.tickets() {
+    let tickets = world.tickets();
+    for Ticket { booking, number, unit, .. } in
+        tickets.into_iter().filter(|ticket| ticket.restores == restores)
+    {
         let before = told.entry((booking.clone(), number)).or_insert_with(|| unit.clone());
         if *before != unit {
             violations.push(format!("ticket {number} of {booking} was for {before}, then {unit}"));
