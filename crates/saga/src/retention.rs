@@ -1,13 +1,14 @@
 //! Erases who bought, once their event has been over for as long as is configured.
 //!
 //! That an event is over is noted when it is seen, so what is counted is the time since then: it
-//! may be longer than the time since the sale was closed, and is never shorter. On a cluster one
-//! node at a time does it.
+//! may be longer than the time since the sale was closed, and is never shorter. An event that begins
+//! later than was said when it was noted is counted from its beginning. On a cluster one node at a
+//! time does it.
 
 use super::sagas::Sagas;
 use onrush_core::ids::EventId;
 use onrush_core::question::EventNow;
-use onrush_core::{Phase, Refusal};
+use onrush_core::{Phase, Refusal, Time};
 use onrush_ledger::retention::ERASED_AT_ONCE;
 use onrush_store::{Ask, Failure};
 use std::sync::Arc;
@@ -70,8 +71,8 @@ impl Sagas {
             let events = self.ledger.events_over(by, after, EVENTS).await;
             let events = events.map_err(|error| error.to_string())?;
             for event in &events {
-                // What is to be undone by nobody is looked at twice.
-                match self.is_over(event).await {
+                // What is to be undone by nobody is looked at twice: it may begin later by now.
+                match self.is_over(event, by).await {
                     Ok(true) => {}
                     Ok(false) => continue,
                     Err(why) => {
@@ -99,7 +100,7 @@ impl Sagas {
             let events = events.map_err(|error| error.to_string())?;
             let mut over = Vec::new();
             for event in &events {
-                match self.is_over(event).await {
+                match self.is_over(event, self.now()).await {
                     Ok(true) => over.push(event.clone()),
                     Ok(false) => {}
                     Err(why) => done = done.and(Err(why)),
@@ -130,14 +131,14 @@ impl Sagas {
         }
     }
 
-    /// Whether an event is over: it is closed, and has begun as far as the organiser said when it
-    /// does; or it is gone. Sales are often closed long before the doors open.
-    async fn is_over(&self, event: &EventId) -> Result<bool, String> {
+    /// Whether an event is over: it is closed, and had begun by then as far as the organiser says
+    /// when it does; or it is gone. Sales are often closed long before the doors open.
+    async fn is_over(&self, event: &EventId, by: Time) -> Result<bool, String> {
         match self.engine.ask(event.clone(), EventNow).await {
             Ok(answer) => {
-                let (event, now) = (answer.value, self.now());
-                let has_begun = event.settings.starts_at.is_none_or(|starts_at| starts_at <= now);
-                Ok(event.phase == Phase::Closed && has_begun)
+                let event = answer.value;
+                let had_begun = event.settings.starts_at.is_none_or(|starts_at| starts_at <= by);
+                Ok(event.phase == Phase::Closed && had_begun)
             }
             Err(Failure::Refused(Refusal::EventNotFound | Refusal::EventArchived { .. })) => {
                 Ok(true)

@@ -269,6 +269,26 @@ async fn nobody_is_erased_while_the_sale_is_closed_and_the_event_is_to_come() {
 }
 
 #[tokio::test]
+async fn an_event_that_was_put_off_after_closing_keeps_who_bought_so_long_after_it_begins() {
+    let shop = Shop::start_with(with_receipts).await;
+    paid_event(&shop, "e").await;
+    let ann = shop.guest().await;
+    let booking = buy(&ann, "e", "ann@example.org").await;
+    exported(&shop, &json!({"booking": booking}), is_whole).await;
+    shop.organise_plainly("/events/e/close").await;
+    assert_eq!(erase(&shop).await, 0);
+    let starts_at = shop.clock.now().0 + 100 * DAY_MS;
+    shop.organise("PATCH", "/events/e", &json!({"starts_at": starts_at})).await;
+    shop.clock.advance_ms(100 * DAY_MS);
+    assert_eq!(erase(&shop).await, 0, "the doors are open");
+    shop.clock.advance_ms(30 * DAY_MS - 1);
+    assert_eq!(erase(&shop).await, 0, "a moment too early");
+    shop.clock.advance_ms(1);
+    assert_eq!(erase(&shop).await, 1);
+    assert!(!is_known(&shop, &booking).await);
+}
+
+#[tokio::test]
 async fn the_timer_erases_by_itself_and_nobody_where_it_is_not_set() {
     let shop = Shop::start_with(with_receipts).await;
     paid_event(&shop, "e").await;
