@@ -13,6 +13,7 @@ use onrush_core::question::BookingOf;
 use onrush_core::saga::{Position, Step};
 use onrush_core::settings::Settings;
 use onrush_core::{Change, Time};
+use onrush_ledger::booking::Booking;
 use onrush_ledger::projection::{Fact, Moved, Projection, room_night};
 use onrush_relay::messages::of_change;
 use onrush_store::{Ask, Failure, Feed, FeedEntry, FeedPage, Seq};
@@ -96,9 +97,10 @@ async fn wait_for_turn(sagas: &Sagas) -> bool {
 struct Follower {
     sagas: Arc<Sagas>,
     currencies: HashMap<EventId, Currency>,
-    /// Holds free of charge that live: the ledger hears of them only if they are confirmed, so that
-    /// a flash sale that costs nothing costs the ledger nothing either.
-    free: HashMap<BookingId, Arc<HoldTerms>>,
+    /// Holds that live and were placed meanwhile: what those free of charge are about. The ledger
+    /// hears of these only if they are confirmed, so that a flash sale that costs nothing costs the
+    /// ledger nothing either. The others are here only if anybody may be told of their end.
+    placed: HashMap<BookingId, Option<Arc<HoldTerms>>>,
     /// When the other nodes are to hear again that it is our turn.
     say_so_by: Instant,
 }
@@ -106,7 +108,7 @@ struct Follower {
 impl Follower {
     fn new(sagas: Arc<Sagas>) -> Self {
         let say_so_by = Instant::now() + SAY_SO_EVERY;
-        Self { sagas, currencies: HashMap::new(), free: HashMap::new(), say_so_by }
+        Self { sagas, currencies: HashMap::new(), placed: HashMap::new(), say_so_by }
     }
 
     async fn follow(mut self) -> Result<(), String> {
@@ -306,6 +308,7 @@ impl Follower {
                     let currency = self.currency(&entry.event).await?;
                     projection.facts.push(held(&entry.event, &terms, currency, entry.at));
                 }
+                let ended = self.ended_free(entry, change).await?;
                 if !self.is_free(change) {
                     if let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change {
                         let currency = self.currency(&entry.event).await?;
@@ -314,9 +317,9 @@ impl Follower {
                     add(&mut projection.facts, entry, change, now);
                 }
                 let (seq, at) = (entry.seq.0, entry.at.min(now));
-                // What the booking is about is added when the message is sent.
-                let channels = &self.sagas.channels;
-                let message = of_change(seq, index, at, &entry.event, change, None, channels);
+                // What other bookings are about is added when the message is sent.
+                let (about, channels) = (ended.as_ref(), &self.sagas.channels);
+                let message = of_change(seq, index, at, &entry.event, change, about, channels);
                 projection.messages.extend(message);
             }
         }
@@ -352,16 +355,52 @@ impl Follower {
         let Change::Booking(BookingChange::HoldConfirmed { booking, payment }) = change else {
             return Ok(None);
         };
-        if let Some(terms) = self.free.remove(booking) {
-            return Ok(Some(terms));
+        if let Some(terms) = self.placed.remove(booking) {
+            return Ok(terms);
         }
         if payment.is_some() {
             return Ok(None);
         }
+        // If it was cancelled and forgotten since, there is nobody left whom it concerns.
+        self.terms(&entry.event, booking).await
+    }
+
+    /// A hold that is free of charge and ends, if anybody may be told: the ledger has no row of it.
+    /// After a restart only the engine knows of those that were placed before, and not for long.
+    async fn ended_free(
+        &mut self,
+        entry: &FeedEntry,
+        change: &Change,
+    ) -> Result<Option<Booking>, String> {
+        let Change::Hold(
+            HoldChange::HoldReleased { booking } | HoldChange::HoldExpired { booking },
+        ) = change
+        else {
+            return Ok(None);
+        };
+        if self.sagas.channels.is_empty() {
+            return Ok(None);
+        }
+        let terms = match self.placed.get(booking) {
+            Some(terms) => terms.clone(),
+            None => {
+                self.terms(&entry.event, booking).await?.filter(|terms| terms.amount_minor == 0)
+            }
+        };
+        let Some(terms) = terms else { return Ok(None) };
+        let currency = self.currency(&entry.event).await?;
+        Ok(Some(booking_of_hold(&entry.event, &terms, currency, entry.at)))
+    }
+
+    /// What a booking is about, if the engine still knows it.
+    async fn terms(
+        &self,
+        event: &EventId,
+        booking: &BookingId,
+    ) -> Result<Option<Arc<HoldTerms>>, String> {
         let anyones = BookingOf { booking: booking.clone(), user: None };
-        match self.sagas.engine.ask(entry.event.clone(), anyones).await {
+        match self.sagas.engine.ask(event.clone(), anyones).await {
             Ok(answer) => Ok(Some(answer.value.terms)),
-            // It was cancelled and forgotten since; there is nobody left whom it concerns.
             Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure.to_string()),
         }
@@ -369,11 +408,12 @@ impl Follower {
 
     /// Whether a change is about a hold free of charge, as far as the ledger need not know of it.
     fn is_free(&mut self, change: &Change) -> bool {
-        if let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change
-            && terms.amount_minor == 0
-        {
-            self.free.insert(terms.booking.clone(), terms.clone());
-            return true;
+        if let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change {
+            let is_free = terms.amount_minor == 0;
+            if is_free || !self.sagas.channels.is_empty() {
+                self.placed.insert(terms.booking.clone(), is_free.then(|| terms.clone()));
+            }
+            return is_free;
         }
         let Change::Hold(
             HoldChange::HoldReleased { booking } | HoldChange::HoldExpired { booking },
@@ -381,7 +421,7 @@ impl Follower {
         else {
             return false;
         };
-        self.free.remove(booking).is_some()
+        self.placed.remove(booking).is_some_and(|free| free.is_some())
     }
 }
 

@@ -226,6 +226,51 @@ async fn what_was_not_told_before_a_restart_is_told_after_it() {
     assert_eq!(shop.settled(CHANNEL).await, None);
 }
 
+/// Holds so many units in event `e`, free of charge; says the booking's id.
+async fn hold(shop: &Shop, token: &str, quantity: u32) -> String {
+    let wish = json!({"pools": {"ga": quantity}});
+    let key = format!("k{quantity}");
+    let held = shop.ask("POST", "/events/e/bookings").bearer(token).key(&key).json(&wish);
+    held.send().await.expect(201).text("booking")
+}
+
+async fn give_back(shop: &Shop, token: &str, booking: &str) {
+    let path = format!("/bookings/{booking}/cancel");
+    shop.ask("POST", &path).bearer(token).send().await.expect(200);
+}
+
+#[tokio::test]
+async fn the_end_of_a_hold_free_of_charge_says_what_was_held() {
+    const HOLD_TTL_MS: i64 = 3_600_000;
+    let mut receiver = Receiver::start(200).await;
+    let settings = receiver.settings();
+    let mut shop = shop(settings.clone()).await;
+    let token = shop.guest().await.token;
+    let mut said = async |kind: &str, booking: &str, quantity: u32| {
+        let message = receiver.next().await;
+        assert_eq!((&message["kind"], &message["booking"]), (&json!(kind), &json!(booking)));
+        let data = json!({"lines": {"pools": {"ga": quantity}}, "amount_minor": 0, "fee_minor": 0,
+            "currency": "EUR"});
+        assert_eq!(message["data"], data, "{kind}");
+    };
+    for quantity in [1, 3] {
+        let given_back = hold(&shop, &token, quantity).await;
+        let left = hold(&shop, &token, quantity + 1).await;
+        if quantity == 3 {
+            // Nobody but the engine remembers what was held before a restart.
+            shop.settled(CHANNEL).await;
+            let Shop { server, clock, dir } = shop;
+            server.shutdown().await;
+            let settings = settings.clone();
+            shop = Shop::start_in(dir, clock, |config| config.webhooks = vec![settings]).await;
+        }
+        give_back(&shop, &token, &given_back).await;
+        said("booking_released", &given_back, quantity).await;
+        shop.clock.advance_ms(HOLD_TTL_MS);
+        said("booking_expired", &left, quantity + 1).await;
+    }
+}
+
 #[tokio::test]
 async fn revoked_tickets_are_listed_for_scanners() {
     let scanner = "a scanner for tests only";
