@@ -142,8 +142,8 @@ pub struct SagaFilter {
     pub event: Option<EventId>,
     /// At one step.
     pub step: Option<Step>,
-    /// Only those that are stuck.
-    pub stuck: bool,
+    /// Only those that are stuck, or only those that are not.
+    pub stuck: Option<bool>,
     /// Where the page begins: the `next` of the one before.
     pub after: Option<String>,
 }

@@ -100,8 +100,8 @@ pub(crate) fn sagas(db: &Dialect, filter: &SagaFilter, limit: usize) -> List<Sag
     let mut query = Query::of(db, "sagas");
     query.equal("event_id", event.as_ref().map(EventId::as_str));
     query.equal("current_step", step.map(Word::word));
-    if *stuck {
-        query.only("stuck IS NOT NULL", []);
+    if let Some(is_stuck) = stuck {
+        query.only(if *is_stuck { "stuck IS NOT NULL" } else { "stuck IS NULL" }, []);
     }
     let order = (Rising, ["updated_at", "booking_id"]);
     query.page(order, (after.as_deref(), time_values), limit, |saga| {

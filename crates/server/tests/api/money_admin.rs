@@ -286,6 +286,25 @@ async fn stuck(sandboxed: &Sandboxed) -> String {
 }
 
 #[tokio::test]
+async fn sagas_that_are_stuck_and_those_that_are_not_are_two_lists() {
+    let sandboxed = Sandboxed::start(|config| config.saga.tries = 1).await;
+    let (shop, stuck) = (&sandboxed.shop, stuck(&sandboxed).await);
+    let guest = shop.guest().await;
+    let other = guest.hold_ga("other", 1).await;
+    guest.pay(&other, "p").await.expect(201);
+    for (query, mut expected) in
+        [("", vec![&stuck, &other]), ("?stuck=true", vec![&stuck]), ("?stuck=false", vec![&other])]
+    {
+        let page = shop.admin("GET", &format!("/sagas{query}")).send().await.expect(200).json();
+        let rows = page["sagas"].as_array().unwrap().iter();
+        let mut found: Vec<_> = rows.map(|row| row["booking"].as_str().unwrap()).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn a_stuck_saga_that_is_tried_again_goes_on() {
     let sandboxed = Sandboxed::start(|config| config.saga.tries = 1).await;
     let booking = stuck(&sandboxed).await;

@@ -23,7 +23,7 @@ impl Shop {
 
     /// The bookings whose sagas are listed as stuck.
     pub(crate) async fn stuck(&self) -> Vec<String> {
-        let filter = SagaFilter { stuck: true, ..SagaFilter::default() };
+        let filter = SagaFilter { stuck: Some(true), ..SagaFilter::default() };
         let page = self.server.ledger().sagas(filter, 10).await.unwrap();
         page.rows.iter().map(|saga| saga.booking.to_string()).collect()
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 search! {
     SagaSearch {
-        /// `true`: only those that wait for an operator.
+        /// `true`: only those that wait for an operator. `false`: only those that do not.
         #[param(nullable = false)]
         stuck: Option<bool>,
         /// Only those at this step.
@@ -40,7 +40,7 @@ pub async fn sagas(
     Strict(query): Strict<SagaSearch>,
 ) -> Result<Json<Sagas>, Problem> {
     let SagaSearch { stuck, step, event, after, limit } = query;
-    let filter = SagaFilter { event, step, stuck: stuck.unwrap_or(false), after };
+    let filter = SagaFilter { event, step, stuck, after };
     Ok(Json(ledger.sagas(filter, page_size(limit)?).await?.into()))
 }
 

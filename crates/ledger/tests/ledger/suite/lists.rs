@@ -241,8 +241,10 @@ async fn sagas_come_the_longest_unchanged_first_and_are_filtered() {
     assert_eq!(found(of_gala).await, ["gala.2", "gala.1"]);
     let confirmed = SagaFilter { step: Some(Step::Confirmed), ..all() };
     assert_eq!(found(confirmed).await, ["gala.1"]);
-    let stuck = SagaFilter { stuck: true, ..all() };
+    let stuck = SagaFilter { stuck: Some(true), ..all() };
     assert_eq!(found(stuck.clone()).await, ["fair.3"]);
+    let others = SagaFilter { stuck: Some(false), ..all() };
+    assert_eq!(found(others).await, ["gala.2", "gala.1"]);
     let row = books.sagas(stuck, 9).await.expect("read").rows.remove(0);
     assert_eq!((row.stuck.as_deref(), row.updated_at), (Some("another amount"), Time(2)));
 }
