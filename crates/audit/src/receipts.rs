@@ -30,7 +30,7 @@ pub(super) struct IssuedSums {
     /// The same for payments and refunds that documents are missing of, less the notes of refunds
     /// that bounced and are yet to be made again.
     pub(super) missing_minor: i64,
-    /// Payments without the refunds, as the ledger has them.
+    /// Payments without the refunds, as the ledger has them; refunds up to what was paid.
     pub(super) paid_minor: i64,
 }
 
@@ -114,6 +114,8 @@ impl ReceiptAudit {
         let captured_minor = payment.captured_minor;
         let refunded_minor: i64 =
             refunds.iter().copied().filter(is_done).map(|refund| refund.amount_minor).sum();
+        // Documents end at what was paid. What went back beyond is found with the rest of the money.
+        let refunded_minor = refunded_minor.min(captured_minor);
         let sums = self.issued.sums.entry(payment.currency.to_string()).or_default();
         sums.paid_minor += captured_minor - refunded_minor;
         match &papers.receipt {
@@ -157,8 +159,12 @@ impl ReceiptAudit {
                 RefundStatus::Done | RefundStatus::Failed => true,
                 RefundStatus::Requested | RefundStatus::Sent => false,
             };
-            let fits =
-                |known: &&Refund| known.refund == *refund && known.amount_minor == *amount_minor;
+            // The last one is over what was left of the payment.
+            let is_over_it = |known: &Refund| {
+                known.amount_minor == *amount_minor
+                    || known.amount_minor > *amount_minor && noted_minor == captured_minor
+            };
+            let fits = |known: &&Refund| known.refund == *refund && is_over_it(known);
             if !refunds.iter().any(|known| was_done(known) && fits(known)) {
                 let why = format!("{number}: no refund {refund} over {amount_minor} was done");
                 self.violations.push(why);
@@ -417,6 +423,29 @@ mod tests {
             assert_eq!((issued.missing, issued.sums["EUR"].missing_minor), (0, missing_minor));
             assert_eq!(violations.len(), usize::from(found.is_some()), "{violations:?}");
             assert!(found.is_none_or(|found| violations[0].contains(found)), "{violations:?}");
+        }
+    }
+
+    #[test]
+    fn notes_need_not_explain_more_than_was_paid() {
+        let again = |record: &SagaRecord, amount_minor| {
+            let mut record = record.clone();
+            let refund = "refund:gala.1:2".to_owned();
+            record.refunds.push(Refund { refund, amount_minor, ..record.refunds[0].clone() });
+            record
+        };
+        let whole = [receipt("R-1", "gala.1", 900), note("R-2", "gala.1", 900, "R-1")];
+        let mut rest = note("R-3", "gala.1", 500, "R-1");
+        rest.corrects.as_mut().unwrap().refund = "refund:gala.1:2".into();
+        let parts =
+            [receipt("R-1", "gala.1", 900), note("R-2", "gala.1", 400, "R-1"), rest.clone()];
+        for (receipts, first_minor) in [(&whole[..], 900), (&parts, 400)] {
+            let record = again(&record("gala.1", 900, Some(first_minor)), 900);
+            let (issued, violations) = audit(receipts, &[record]);
+            assert_eq!(violations, [""; 0]);
+            let issued = issued.expect("something was issued");
+            let sums = IssuedSums { issued_minor: 0, missing_minor: 0, paid_minor: 0 };
+            assert_eq!((issued.missing, issued.sums["EUR"]), (0, sums));
         }
     }
 

@@ -196,14 +196,15 @@ fn number_values(key: &str) -> Option<[Value; 2]> {
 }
 
 /// What is read of a payment that took money: also whether its booking was confirmed with it and
-/// lacks its receipt, or a credit note: more of it went back than its notes come to. One refund may
-/// stand for another that bounced after its note was issued.
+/// lacks its receipt, or a credit note: more of it went back than its notes come to, up to what was
+/// taken. One refund may stand for another that bounced after its note was issued.
 pub(crate) const TAKING_COLUMNS: &str = "payment_id, booking_id, created_at, \
     EXISTS (SELECT 1 FROM bookings WHERE bookings.booking_id = payments.booking_id \
      AND bookings.payment_id = payments.payment_id AND status IN ('confirmed', 'cancelled')) \
     AND (NOT EXISTS (SELECT 1 FROM receipts WHERE receipts.booking_id = payments.booking_id \
       AND coalesce(refund_id, '') = '') \
-     OR (SELECT coalesce(sum(amount_minor), 0) FROM refunds \
+     OR (SELECT CASE WHEN sum(amount_minor) > captured_minor THEN captured_minor \
+        ELSE coalesce(sum(amount_minor), 0) END FROM refunds \
        WHERE refunds.booking_id = payments.booking_id \
        AND refunds.payment_id = payments.payment_id AND refunds.status = 'done') \
       > (SELECT coalesce(sum(amount_minor), 0) FROM receipts \

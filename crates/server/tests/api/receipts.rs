@@ -186,6 +186,55 @@ async fn a_refund_that_bounces_and_is_made_again_has_one_credit_note() {
 }
 
 #[tokio::test]
+async fn money_that_went_back_twice_lacks_no_document_and_keeps_no_event_from_its_end() {
+    let till = Till::start();
+    let shop = Shop::start_with(|config| {
+        till.configure(config);
+        config.seller = Some(seller());
+    });
+    let shop = shop.await;
+    paid_event(&shop, "e").await;
+    let booking = shop.sell_and_get_stuck(&till).await;
+    // An operator gives it back by hand, and later the gateway has done so after all.
+    shop.act(&booking, Action::Release).await.expect("it is stuck");
+    shop.until_step(&booking, Step::Failed).await;
+    issued(&shop, 2).await;
+    let refund = &shop.saga_record(&booking).await.refunds[0];
+    let news = News::Refund {
+        payment: refund.payment.clone(),
+        refund: refund.refund.clone(),
+        amount_minor: refund.amount_minor,
+        currency: refund.currency,
+        standing: RefundStanding::Done { reference: "late".into() },
+    };
+    let notice = Notice { id: "late".into(), news: Some(news) };
+    shop.server.sagas().notice(notice).await.expect("taken");
+    let record = shop.saga_record(&booking).await;
+    let statuses: Vec<_> = record.refunds.iter().map(|refund| refund.status).collect();
+    assert_eq!(statuses, [RefundStatus::Done, RefundStatus::Done]);
+    let why = record.saga.stuck.expect("an operator hears of it");
+    assert!(why.contains("made after all, beside another one"), "{why}");
+    shop.act(&booking, Action::Retry).await.expect("it is stuck");
+    shop.until_record(&booking, |record| record.saga.next_at.is_none()).await;
+
+    shop.organise_plainly("/events/e/close").await;
+    let archive = shop.admin("POST", "/events/e/archive");
+    archive.json(&json!({"why": "it is over"})).send().await.expect(200);
+    issued(&shop, 2).await;
+    let report = audited(shop.dir.path()).await;
+    assert_eq!(report["issued"]["missing"], 0);
+    let sums = json!({"issued_minor": 0, "missing_minor": 0, "paid_minor": 0});
+    assert_eq!(report["issued"]["sums"], json!({"EUR": sums}));
+    // What went twice is found all the same.
+    let found = report["found"].as_array().unwrap();
+    assert!(
+        found.iter().any(|why| why.as_str().unwrap().contains("-2725 minor units")),
+        "{found:?}"
+    );
+    assert!(!found.iter().any(|why| why.as_str().unwrap().contains("R-")), "{found:?}");
+}
+
+#[tokio::test]
 async fn a_receipt_tells_when_its_own_payment_was_taken() {
     let till = Till::start();
     let shop = Shop::start_with(|config| {

@@ -6,7 +6,7 @@ use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
 use onrush_core::saga::{Stage, Step};
 use onrush_ledger::booking::{Buyer, BuyerOf};
-use onrush_ledger::money::RefundStatus;
+use onrush_ledger::money::{Refund, RefundStatus};
 use onrush_ledger::projection::Moved;
 use onrush_ledger::receipt::{
     Corrects, Document, Purpose, Receipt, ReceiptDraft, ReceiptFilter, ReceiptKind, ReceiptLine,
@@ -502,6 +502,21 @@ async fn money_that_is_still_to_come_or_to_go_is_counted_for_its_event_alone() {
     let asked = Transition { refunds: asked, ..to(rest(8, Step::Confirmed)) };
     books.advance(asked).await.expect("written");
     assert_eq!(open(&books).await, (1, 0), "money is to go back");
+    let failed = vec![refund("gala.1", 1, RefundStatus::Failed, 9)];
+    let failed = Transition { refunds: failed, ..to(rest(9, Step::Failed)) };
+    books.advance(failed).await.expect("written");
+    // All of it went back twice: the second time, there is nothing left that a note could be over.
+    for (version, number, lacks_one) in [(10, 2, 1), (11, 3, 0)] {
+        let done = refund("gala.1", number, RefundStatus::Done, 10);
+        let refunds = vec![Refund { amount_minor: 1_050, ..done }];
+        let done = Transition { refunds, ..to(rest(version, Step::Failed)) };
+        books.advance(done).await.expect("written");
+        assert_eq!(open(&books).await, (0, lacks_one), "refund {number}");
+        let note =
+            ReceiptDraft { amount_minor: 1_050, document: document(1_050), ..note("gala.1", 2) };
+        issue(&books, 10, vec![note]).await.expect("issued");
+        assert_eq!(open(&books).await, (0, 0));
+    }
     let other = books.open_money(&event("other")).await.expect("read");
     assert_eq!((other.under_way, other.without_document), (0, 0));
 }
