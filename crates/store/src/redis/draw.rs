@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Whoever joins or leaves meanwhile makes another version of the line, and the node begins again;
-//! after a few times it has joins and leaves barred for a moment.
+//! after a few times it has joins and leaves barred for a moment. It begins again, too, if another
+//! node draws at the same time.
 
 use super::client::ClientError;
 use super::keys::EventKeys;
@@ -97,10 +98,16 @@ impl Node {
                     generation.clear();
                 }
                 Outcome::Other(Setback::Draw) => {
+                    // While the list is not fixed, the line that was read is what its hash is of.
                     let line = match read.take() {
-                        // The list is not fixed yet, and this is what its hash is of.
-                        Some(line) => line,
                         None => self.read_entrants(event).await?,
+                        line => line,
+                    };
+                    let Some(line) = line else {
+                        // Another node draws, too: of which list this one is to draw is asked again.
+                        list = ListOfEntrants::default();
+                        generation.clear();
+                        continue;
                     };
                     let Some(seed) = seed else {
                         unreachable!("only a sale that is opened with a seed is drawn");
@@ -146,12 +153,13 @@ impl Node {
         Ok(())
     }
 
-    /// The list that is fixed already, without those who left and those who came too late for it.
-    async fn read_entrants(&self, event: &EventId) -> Result<Line, Failure> {
+    /// The list that is fixed already, without those who left and those who came too late for it; `None`
+    /// while none is fixed.
+    async fn read_entrants(&self, event: &EventId) -> Result<Option<Line>, Failure> {
         let mut last = redis::cmd("HGET");
         last.arg(self.keys(event).meta()).arg("entrants_last");
         let last: Option<u32> = self.ask(&last).await?;
-        let Some(last) = last else { return Ok(Line::new()) };
+        let Some(last) = last else { return Ok(None) };
         let mut line = self.read_line(event).await?;
         let late = line.split_off(&(last.saturating_add(1)));
         // A scan that goes on at a replica, which has become the master since, may pass some over.
@@ -167,7 +175,7 @@ impl Node {
         if line.values().filter(is_before).count() < entrants {
             return Err(Failure::Busy { retry_after_ms: RETRY_AFTER_MS });
         }
-        Ok(line)
+        Ok(Some(line))
     }
 
     /// Everybody who waits, before the opening. It may change meanwhile: its version tells. A scan

@@ -30,6 +30,14 @@ async fn order_by_the_rules(world: &World) -> Vec<u32> {
     places.collect()
 }
 
+/// Everybody stands where the rules have them, by what was archived alone.
+async fn assert_line_by_the_rules(world: &World) {
+    let order = order_by_the_rules(world).await;
+    let found: Vec<_> = line(world).iter().map(|(number, _)| *number).collect();
+    let other = found.iter().zip(&order).position(|(found, by_rules)| found != by_rules);
+    assert_eq!((found.len(), other), (order.len(), None));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drawn_line_stands_in_the_order_of_the_seed_with_late_comers_behind() {
     let Some(world) = World::start() else { return };
@@ -79,11 +87,29 @@ async fn whoever_leaves_or_draws_at_the_same_time_costs_nobody_their_rank() {
     };
     let (first, second, ()) = tokio::join!(one.run(open()), other.run(open()), leaves);
     assert!(first.is_ok() != second.is_ok(), "{first:?} {second:?}");
-    // Everybody stands where the rules have them, by what was archived alone.
-    let order = order_by_the_rules(&world).await;
-    let found: Vec<_> = line(&world).iter().map(|(number, _)| *number).collect();
-    let other = found.iter().zip(&order).position(|(found, by_rules)| found != by_rules);
-    assert_eq!((found.len(), other), (order.len(), None));
+    assert_line_by_the_rules(&world).await;
+}
+
+/// As a node does that begins to draw once another wrote the first part of its order, and ends over
+/// it. On one thread the other goes no further while Redis is asked.
+#[tokio::test]
+async fn a_draw_that_another_node_begins_anew_costs_nobody_their_rank_although_no_list_was_fixed() {
+    const BEGIN: &str = "
+        local done, part = unpack(redis.call('HMGET', KEYS[1], 'draw_done', 'draw_part'))
+        if not done or part == '0' then return 0 end
+        redis.call('HSET', KEYS[1], 'draw_generation', 'another', 'draw_part', '0', 'draw_done', '0')
+        return 1";
+    let Some(world) = World::start() else { return };
+    let node = world.node().await;
+    world.set_clock(NOON);
+    node.prequeue(drawn()).await;
+    // More than one part of the drawn order.
+    join_many(&node, 0..5_200).await;
+    let begins = || async { world.ask(&["EVAL", BEGIN, "1", &key("meta")]) == "1" };
+    let open = Command::OpenSale { seed: Some(seed()), public_value: None };
+    let (opened, ()) = tokio::join!(node.run(open), until("another drawing", begins));
+    opened.expect("opened");
+    assert_line_by_the_rules(&world).await;
 }
 
 /// As a scan does that goes on at another server, which orders the line otherwise.
