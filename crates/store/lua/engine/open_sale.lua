@@ -1,9 +1,9 @@
 -- Opens the sale; with a draw, reveals the seed. The drawn order was written before, in chunks (draw_chunk).
 --
 -- Args      1 seed, or '' · 2 its SHA-256 · 3 public value · 4 1 if there is one · 5 what is wrong
---           with it, a refusal, or '' · 6 entrants · 7 hash of the list, or '' · 8 version of the
---           line they are of · 9 1 to bar joins and leaves for a while · 10 generation of the draw
---           whose chunks are all written, or ''
+--           with it, a refusal, or '' · 6 entrants · 7 hash of the list that was drawn, or '' if
+--           that is the fixed one · 8 version of the line they are of · 9 1 to bar joins and leaves
+--           for a while · 10 generation of the draw whose chunks are all written, or ''
 -- Reply     done; {'entrants', version, seq, epoch}: the list is wanted, or has changed; {'draw',
 --           seq, epoch}: the list is fixed and its order is wanted
 -- Refusals  EVENT_NOT_FOUND, ALREADY_IN_PHASE, OTHER_STEP_FIRST, NO_DRAW, INVALID_SETTINGS,
@@ -12,7 +12,7 @@
 --#include change
 --#include phases
 
-local out = open_once(PHASES)
+local out = open_once{'entrants_hash', unpack(PHASES)}
 if out then return out end
 
 local seed, seed_hash, public_value, bad_value, generation = A(1), A(2),
@@ -44,7 +44,9 @@ if not M.entrants then
   out = list_wanted(A(6), A(7), A(8), A(9))
   if out then return out end
 end
-if generation == '' or generation ~= M.draw_generation or M.draw_done ~= '1' then
+-- Another list may have been fixed since the node read its own.
+local is_of_another = M.entrants and A(7) ~= '' and A(7) ~= M.entrants_hash
+if is_of_another or generation == '' or generation ~= M.draw_generation or M.draw_done ~= '1' then
   return {'draw', int(seq), M.epoch}
 end
 

@@ -98,16 +98,18 @@ impl Node {
                     generation.clear();
                 }
                 Outcome::Other(Setback::Draw) => {
-                    // While the list is not fixed, the line that was read is what its hash is of.
                     let line = match read.take() {
-                        None => self.read_entrants(event).await?,
-                        line => line,
-                    };
-                    let Some(line) = line else {
-                        // Another node draws, too: of which list this one is to draw is asked again.
-                        list = ListOfEntrants::default();
-                        generation.clear();
-                        continue;
+                        // Its order counts as long as no other list is fixed.
+                        Some(line) => line,
+                        None => {
+                            list = ListOfEntrants::default();
+                            generation.clear();
+                            match self.read_entrants(event).await? {
+                                Some(line) => line,
+                                // Another node draws, too: the list is asked for again.
+                                None => continue,
+                            }
+                        }
                     };
                     let Some(seed) = seed else {
                         unreachable!("only a sale that is opened with a seed is drawn");

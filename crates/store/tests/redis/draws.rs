@@ -11,6 +11,8 @@ use onrush_core::view::PlaceState;
 use onrush_core::waiting_room::draw;
 use onrush_store::{Engine, Failure};
 use std::collections::HashMap;
+use std::pin::pin;
+use tokio::runtime::Builder;
 
 /// The order that follows from the seed, as anybody can compute it.
 fn drawn_order(places: impl Iterator<Item = PlaceId>, public_value: Option<&str>) -> Vec<PlaceId> {
@@ -110,6 +112,36 @@ async fn a_draw_that_another_node_begins_anew_costs_nobody_their_rank_although_n
     let (opened, ()) = tokio::join!(node.run(open), until("another drawing", begins));
     opened.expect("opened");
     assert_line_by_the_rules(&world).await;
+}
+
+/// The slower node read the line before another entrant came.
+#[test]
+fn a_prequeue_that_another_node_closes_during_a_draw_has_the_list_that_it_fixed_drawn() {
+    let Some(world) = World::start() else { return };
+    let runtime = || Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let (slow, fast) = (runtime(), runtime());
+    let (slow_node, node) = (slow.block_on(world.node()), fast.block_on(world.node()));
+    fast.block_on(async {
+        world.set_clock(NOON);
+        node.prequeue(drawn()).await;
+        join_many(&node, 0..5_200).await;
+    });
+    let mut opening =
+        pin!(slow_node.run(Command::OpenSale { seed: Some(seed()), public_value: None }));
+    let draws = || async { !world.ask(&["HGET", &key("meta"), "draw_done"]).is_empty() };
+    slow.block_on(async {
+        tokio::select! {
+            opened = &mut opening => panic!("not before the others: {opened:?}"),
+            () = until("the first part of the order", draws) => {}
+        }
+    });
+    // Nothing runs the slow one meanwhile.
+    fast.block_on(async {
+        node.join(place(6_000), user(6_000)).await.expect("joined");
+        node.done(Command::ClosePrequeue).await;
+    });
+    slow.block_on(opening).expect("opened");
+    slow.block_on(assert_line_by_the_rules(&world));
 }
 
 /// As a scan does that goes on at another server, which orders the line otherwise.
