@@ -11,8 +11,9 @@
 -- entry; the others (number <= meta.open_number) were last seen at meta.opened_at, to which
 -- moved_ms is added, too (it counts from the opening on). Before the opening nothing lapses.
 -- meta.unseen_from: whoever stands before this score is known to have an entry; 'done' if everybody
--- has; absent at first. To fill an event from core's state: moved_ms absent, an entry for every
--- place that has a last_seen, unseen_from 'done'.
+-- has; absent at first. To fill an event from core's state: moved_ms and unseen_from absent, opened_at
+-- the earliest last_seen of a place (no later than the event's time), open_number all that were taken,
+-- and an entry for every place that was last seen later.
 --
 -- meta: taken (places so far), last_score, streams ('1' once a user's stream was written),
 -- line_version (phases.lua).

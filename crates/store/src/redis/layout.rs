@@ -91,11 +91,13 @@ impl Layout {
         let Some(SnapshotRow::Event(row)) = rows.first() else { panic!("the event exists") };
         let mut layout = Self::default();
         // Ticks rely on it that nobody was last seen before, and nobody who is still to come: those who
-        // waited through an outage were moved on by it, perhaps beyond now.
+        // waited through an outage were moved on by it, perhaps beyond now. Whoever was last seen then
+        // has no entry in `lapses`: soon after the opening that is nearly everybody.
         let seen = rows
             .iter()
             .filter_map(|row| if let SnapshotRow::Place(row) = row { row.last_seen } else { None });
-        layout.put_meta(row, seen.min().unwrap_or(row.at).min(row.at));
+        let opened_at = seen.min().unwrap_or(row.at).min(row.at);
+        layout.put_meta(row, opened_at);
         for Ladder { of, first_minor: _, later } in &row.prices {
             let next = later.first().map(|step| ('8', step.from));
             layout.put_deadline(next, &ladders::key(of));
@@ -125,7 +127,7 @@ impl Layout {
         let mut payers = BTreeMap::new();
         for (row, score) in rows.iter().zip(FIRST_SCORE..) {
             match row {
-                SnapshotRow::Place(row) => layout.put_place(row, score, &users),
+                SnapshotRow::Place(row) => layout.put_place(row, score, opened_at, &users),
                 SnapshotRow::Hold(row) => {
                     layout.put_hold(row);
                     count_payers(row, &mut payers);
@@ -212,10 +214,8 @@ impl Layout {
             put("prices", "1".to_owned());
         }
         if row.opened {
-            // Everybody who waits has an entry in `lapses`: nobody is left to be looked for.
             put("opened_at", opened_at.to_string());
-            put("open_number", "0".to_owned());
-            put("unseen_from", "done".to_owned());
+            put("open_number", row.taken.to_string());
         }
     }
 
@@ -333,9 +333,9 @@ impl Layout {
         }
     }
 
-    fn put_place(&mut self, row: &PlaceRow, score: i64, users: &Holdings) {
+    fn put_place(&mut self, row: &PlaceRow, score: i64, opened_at: Time, users: &Holdings) {
         let member = member(row.number, &row.user);
-        if let Some(last_seen) = row.last_seen {
+        if let Some(last_seen) = row.last_seen.filter(|last_seen| *last_seen != opened_at) {
             self.lapses.insert(member.clone(), last_seen.to_string());
         }
         let is_inside = users.inside.contains(&row.user);

@@ -4,12 +4,14 @@ use crate::stage::{
     MemoryArchive, OF_TOMORROW, confirm_command, done, flash_sale, free_units, hold, hold_command,
     id, open, rewrite_last, until,
 };
+use crate::visitors::{drawn, join_many, lapse_in_order, seed};
+use crate::world::{self, World, key};
 use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
 use onrush_core::question::{BookingOf, EventNow};
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
-use onrush_core::{Command, Event};
+use onrush_core::{Command, Event, Time};
 use onrush_store::redis::{Options, Probe, RedisEngine};
 use onrush_store::{Ask, Engine, Failure, Seq};
 use onrush_testkit::{Redis, RedisCluster, RedisOptions, need};
@@ -157,6 +159,31 @@ async fn a_node_that_begins_after_the_flush_rebuilds_what_only_the_archive_knows
     assert_eq!(free_units(&engine, &event).await, 1);
     wait_until_archive_has_all(&redis, &archive, &event).await;
     assert_as_archived(&redis, &archive, &event).await;
+}
+
+/// Before the first is seen, that is everybody who waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drawn_line_that_was_rebuilt_lapses_in_its_drawn_order_and_is_not_looked_through() {
+    let Some(world) = World::start() else { return };
+    let node = world.node().await;
+    node.prequeue(drawn()).await;
+    join_many(&node, 0..4_500).await;
+    node.done(Command::OpenSale { seed: Some(seed()), public_value: None }).await;
+    node.done(Command::Pause).await;
+    let opened_at = world.ask(&["HGET", &key("meta"), "opened_at"]).parse().expect("a time");
+    world.decisions().await;
+    world.ask(&["FLUSHALL"]);
+    once_rebuilt(&node.engine, &world::event(), Command::Tick).await.expect("a tick");
+    world.set_clock(Time(opened_at));
+
+    world.ask(&["CONFIG", "RESETSTAT"]);
+    node.done(Command::Tick).await;
+    let stats = world.ask(&["INFO", "commandstats"]);
+    assert!(!stats.contains("cmdstat_zscore:"), "somebody is looked at alone: {stats}");
+    assert_eq!(world.ask(&["ZCARD", &key("lapses")]), "0", "as after the opening");
+    lapse_in_order(&world, &node, Time(opened_at)).await;
+    let report = node.engine.audit().await.expect("a report");
+    assert_eq!(report.violations, Vec::<String>::new());
 }
 
 /// As after a failover to a replica that lagged behind, or a restart from an older snapshot on the disk.

@@ -312,7 +312,7 @@ async fn assert_ticks(world: &World, node: &Node, at: Time) -> usize {
 }
 
 /// Nearly all of a long line are seen after the opening, at several times; then their time runs out.
-async fn lapse_in_order(world: &World, node: &Node, opened_at: Time) {
+pub(crate) async fn lapse_in_order(world: &World, node: &Node, opened_at: Time) {
     const UNSEEN: [usize; 2] = [2_600, 4_400];
     let ttl_ms = RoomSettings::default().place_ttl_ms;
     for third in 0..3 {
