@@ -3,8 +3,8 @@
 -- Lua has no SHA-256: the node reads the line, hashes it, and sends what it found with the version
 -- of the line it read.
 --
--- Args      1 entrants · 2 hash of the list, or '' · 3 version of the line they are of · 4 1 to bar
---           joins and leaves for a while
+-- Args      1 entrants · 2 hash of the list, or '' · 3 version of the line they are of · 4 how long
+--           to bar joins and leaves, in ms, or 0
 -- Reply     done, or {'entrants', version, seq, epoch}: the list is wanted, or has changed
 -- Refusals  EVENT_NOT_FOUND, OTHER_STEP_FIRST, ALREADY_IN_PHASE, EVENT_NOT_OPEN
 -- Changes   prequeue_closed

@@ -2,8 +2,8 @@
 --
 -- Args      1 seed, or '' · 2 its SHA-256 · 3 public value · 4 1 if there is one · 5 what is wrong
 --           with it, a refusal, or '' · 6 entrants · 7 hash of the list that was drawn, or '' if
---           that is the fixed one · 8 version of the line they are of · 9 1 to bar joins and leaves
---           for a while · 10 generation of the draw whose chunks are all written, or ''
+--           that is the fixed one · 8 version of the line they are of · 9 how long to bar joins and
+--           leaves, in ms, or 0 · 10 generation of the draw whose chunks are all written, or ''
 -- Reply     done; {'entrants', version, seq, epoch}: the list is wanted, or has changed; {'draw',
 --           seq, epoch}: the list is fixed and its order is wanted
 -- Refusals  EVENT_NOT_FOUND, ALREADY_IN_PHASE, OTHER_STEP_FIRST, NO_DRAW, INVALID_SETTINGS,

@@ -4,8 +4,8 @@
 --
 -- Keys      FIRST_STREAM… streams of the users that Args 6… name
 -- Args      1 how many things at most · 2 entrants · 3 hash of the list, or '' · 4 version of the
---           line they are of · 5 1 to bar joins and leaves for a while · 6… users whose streams are
---           given (only if an answer asked for them)
+--           line they are of · 5 how long to bar joins and leaves, in ms, or 0 · 6… users whose
+--           streams are given (only if an answer asked for them)
 -- Reply     {"ticked":{"count":3,"next":1700000000000,"needs":["user",…]}}: things done; when the
 --           next is due (0: whatever the clock says, null: never); `needs` is there if the next
 --           thing touches the stream of one of these users: ask again with them. {'entrants',

@@ -9,12 +9,12 @@
 --
 --   PHASES                            the fields a script reads that uses these
 --   phase_refusal(phase)              the sale's phase does not allow it
---   list_wanted(count, hash, version, bar)
+--   list_wanted(count, hash, version, bar_ms)
 --                                     nil if the list of entrants that the node sends is the
 --                                     present one; else the reply that asks for it:
---                                     {'entrants', version, seq, epoch}. With `bar` 1 nobody
---                                     joins or leaves for BAR_MS, so that the node does not lose
---                                     the race again.
+--                                     {'entrants', version, seq, epoch}. Unless `bar_ms` is 0,
+--                                     nobody joins or leaves for so long, so that the node does
+--                                     not lose the race again.
 --   prequeue_opened(), prequeue_closed(count, hash), sale_opened(seed, public_value), sale_closed()
 --                                     each collects the change and applies it
 --#include change
@@ -22,18 +22,17 @@
 local PHASES = {
   'opened_at', 'taken', 'entrants', 'seed_hash', 'room', 'line_version', 'draw_generation', 'draw_done',
 }
-local BAR_MS = 5000
 
 local function phase_refusal(phase)
   return no('EVENT_NOT_OPEN', '"phase":"' .. phase .. '"')
 end
 
-local function list_wanted(count, hash, version, bar)
+local function list_wanted(count, hash, version, bar_ms)
   local present = M.line_version or '0'
   -- A list that was read while another node wrote the drawn order may lack some: then its count is wrong.
   if hash ~= '' and version == present and tonumber(count) == redis.call('ZCARD', K.queue) then return nil end
-  if bar == '1' then
-    redis.call('HSET', K.meta, 'barred_until', int(now + BAR_MS))
+  if bar_ms ~= '0' then
+    redis.call('HSET', K.meta, 'barred_until', int(now + tonumber(bar_ms)))
   end
   return {'entrants', present, int(seq), M.epoch or '0'}
 end

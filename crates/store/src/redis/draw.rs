@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Whoever joins or leaves meanwhile makes another version of the line, and the node begins again;
-//! after a few times it has joins and leaves barred for a moment. It begins again, too, if another
+//! after a few times it has joins and leaves barred for as long as it needs. It begins again, too, if another
 //! node draws at the same time.
 
 use super::client::ClientError;
@@ -22,6 +22,7 @@ use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::settings::Digest;
 use onrush_core::waiting_room::draw;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// Members of the line in one answer of Redis.
 const PAGE: usize = 5_000;
@@ -31,6 +32,10 @@ const PART: usize = 5_000;
 const ATTEMPTS: usize = 8;
 /// Races lost before joins and leaves are barred.
 const RACES: usize = 3;
+/// How long they are barred at least.
+const BAR: Duration = Duration::from_secs(5);
+/// The same at most: a node may have stood still while it read.
+const LONGEST_BAR: Duration = Duration::from_secs(60);
 const RETRY_AFTER_MS: u32 = 1_000;
 
 /// Somebody in the line before the opening.
@@ -62,7 +67,7 @@ impl Node {
         for attempt in 0..ATTEMPTS {
             match self.run(event, call(&list)).await? {
                 Outcome::Other(Setback::Entrants { version }) => {
-                    list = list_of(&self.read_line(event).await?, version, attempt);
+                    list = self.read_list(event, version, attempt).await?.1;
                 }
                 outcome @ (Outcome::Ok { .. }
                 | Outcome::No { .. }
@@ -91,8 +96,8 @@ impl Node {
         for attempt in 0..ATTEMPTS {
             match self.run(event, wire::open_sale(seed, public_value, &list, &generation)).await? {
                 Outcome::Other(Setback::Entrants { version }) => {
-                    let line = self.read_line(event).await?;
-                    list = list_of(&line, version, attempt);
+                    let line;
+                    (line, list) = self.read_list(event, version, attempt).await?;
                     read = Some(line);
                     // An order that was written is of another list.
                     generation.clear();
@@ -180,6 +185,25 @@ impl Node {
         Ok(Some(line))
     }
 
+    /// The line of this version, if it is that still, and the list of those who stand in it.
+    async fn read_list(
+        &self,
+        event: &EventId,
+        version: String,
+        attempt: usize,
+    ) -> Result<(Line, ListOfEntrants), Failure> {
+        let begun = Instant::now();
+        let line = self.read_line(event).await?;
+        let hash = draw::entrants_hash(line.values().map(|entrant| entrant.place));
+        let list = ListOfEntrants {
+            count: u32::try_from(line.len()).expect("places are numbered with 32 bits"),
+            hash: Some(hash),
+            version,
+            bar_ms: bar_ms(attempt, begun.elapsed()),
+        };
+        Ok((line, list))
+    }
+
     /// Everybody who waits, before the opening. It may change meanwhile: its version tells. A scan
     /// has whoever waits all the while, although others leave or another node writes its order: pages
     /// by position would pass over those who move to an earlier one.
@@ -251,13 +275,14 @@ fn place_of(user: &str, number: u32) -> Option<PlaceId> {
     })
 }
 
-fn list_of(line: &Line, version: String, attempt: usize) -> ListOfEntrants {
-    ListOfEntrants {
-        count: u32::try_from(line.len()).expect("places are numbered with 32 bits"),
-        hash: Some(draw::entrants_hash(line.values().map(|entrant| entrant.place))),
-        version,
-        bar: attempt + 1 >= RACES,
+/// How long joins and leaves are barred, if the list comes too late again: the next reading takes as
+/// long as the last one, and the drawn order is to be written, too.
+fn bar_ms(attempt: usize, reading: Duration) -> u32 {
+    if attempt + 1 < RACES {
+        return 0;
     }
+    let bar = (2 * reading).clamp(BAR, LONGEST_BAR);
+    u32::try_from(bar.as_millis()).expect("a minute at most")
 }
 
 /// Puts entrants in the order of their ranks. A million take a second, so no other task waits for it.
@@ -272,7 +297,24 @@ async fn in_drawn_order(key: Digest, line: Line) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::place_of;
+    use super::{RACES, bar_ms, place_of};
+    use std::time::Duration;
+
+    #[test]
+    fn joins_are_barred_for_twice_as_long_as_the_line_takes_to_read() {
+        for (attempt, reading_s, expected_s) in [
+            (0, 30, 0),
+            (RACES - 2, 30, 0),
+            (RACES - 1, 0, 5),
+            (RACES - 1, 2, 5),
+            (RACES, 7, 14),
+            (RACES, 30, 60),
+            (RACES, 3_600, 60),
+        ] {
+            let bar_ms = bar_ms(attempt, Duration::from_secs(reading_s));
+            assert_eq!(bar_ms, expected_s * 1_000, "{attempt} {reading_s}");
+        }
+    }
 
     #[test]
     fn a_place_is_found_by_its_number_among_a_users_places() {

@@ -5,7 +5,7 @@ use super::head::Head;
 use super::keys::{self, EventKeys};
 use super::layout::Layout;
 use super::rows::SeatSpecs;
-use super::wire::{Call, ListOfEntrants, Outcome, call, outcome};
+use super::wire::{Call, ListOfEntrants, Outcome, Setback, call, outcome};
 use super::{refusal, wire};
 use crate::engine::Seq;
 use onrush_core::ids::EventId;
@@ -110,6 +110,21 @@ impl Probe {
             self.head = *head;
         }
         Ok(outcome)
+    }
+
+    /// Asks to close the prequeue as a node does that has no list yet, and has joins and leaves barred
+    /// for so long.
+    ///
+    /// # Errors
+    /// What Redis says, or an answer other than that the list is wanted.
+    pub async fn bar_joins(&mut self, bar_ms: u32) -> Result<(), String> {
+        let list = ListOfEntrants { bar_ms, ..ListOfEntrants::default() };
+        let answer = self.call(&wire::close_prequeue(&list), "").await?;
+        if matches!(answer, Outcome::Other(Setback::Entrants { .. })) {
+            Ok(())
+        } else {
+            Err(format!("{answer:?} does not ask for the list"))
+        }
     }
 
     /// When the event is due; the beginning of time if it is whatever the clock says.

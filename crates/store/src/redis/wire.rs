@@ -90,8 +90,8 @@ pub(super) struct ListOfEntrants {
     pub(super) hash: Option<Digest>,
     /// The version of the line they are of.
     pub(super) version: String,
-    /// Whether nobody is to join or leave for a while, because the list was found too late before.
-    pub(super) bar: bool,
+    /// How long nobody is to join or leave, because the list was found too late before; 0: not at all.
+    pub(super) bar_ms: u32,
 }
 
 fn json(what: &impl Serialize) -> String {
@@ -310,7 +310,8 @@ fn flag(is_set: bool) -> String {
 }
 
 pub(super) fn list_args(list: &ListOfEntrants) -> [String; 4] {
-    [text(&list.count), text_or_empty(list.hash.as_ref()), list.version.clone(), flag(list.bar)]
+    let hash = text_or_empty(list.hash.as_ref());
+    [text(&list.count), hash, list.version.clone(), text(&list.bar_ms)]
 }
 
 fn reasoned(reason: &Reason) -> Vec<String> {

@@ -9,6 +9,7 @@ use onrush_core::ids::PlaceId;
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::view::PlaceState;
 use onrush_core::waiting_room::draw;
+use onrush_store::redis::Probe;
 use onrush_store::{Engine, Failure};
 use std::collections::HashMap;
 use std::pin::pin;
@@ -217,6 +218,34 @@ async fn the_list_of_entrants_is_that_of_the_moment_although_people_join_meanwhi
     });
     assert_eq!(first, drawn_order(places.into_iter(), None).first().copied());
     assert_eq!(line(&world).len(), rules.snapshot().count() - 1);
+}
+
+#[tokio::test]
+async fn nobody_joins_or_leaves_for_as_long_as_a_node_wants_to_read_the_line() {
+    let Some(world) = World::start() else { return };
+    let node = world.node().await;
+    world.set_clock(NOON);
+    node.prequeue(drawn()).await;
+    node.join(place(1), user(1)).await.expect("joined");
+    let mut probe = Probe::open(&[world.redis.url()], false).await.expect("Redis answers");
+    probe.look_at(event());
+    let leave = Command::Leave { place: place(1), user: user(1) };
+    let join = Command::Join { place: place(2), user: user(2) };
+    probe.bar_joins(14_000).await.expect("the list is wanted");
+    for barred in [&leave, &join] {
+        let answer = node.engine.execute(event(), barred.clone()).await;
+        assert_eq!(answer, Err(Failure::Busy { retry_after_ms: 14_000 }), "{barred:?}");
+    }
+    // Whoever asks later without barring anybody makes it no shorter.
+    probe.bar_joins(0).await.expect("the list is wanted");
+    assert_eq!(
+        world.ask(&["HGET", &key("meta"), "barred_until"]),
+        NOON.plus_ms(14_000).to_string()
+    );
+    world.set_clock(NOON.plus_ms(14_000));
+    for allowed in [leave, join] {
+        node.done(allowed).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
