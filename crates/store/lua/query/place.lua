@@ -30,14 +30,30 @@ local session = sessions.get(user)
 local view = session and session_view(session)
 if view then return commit(view) end
 
+-- The user's places in the order of the stream. It lacks what was taken before the event allowed
+-- several places, and after a rebuild one may be left that names others: then they are as they were.
+local function as_streamed(places)
+  if #places == 0 or redis.call('XLEN', PLACES) ~= #places then
+    return places
+  end
+  local ids, streamed = {}, {}
+  for _, known in ipairs(places) do
+    ids[known.number] = known.id
+  end
+  for _, entry in ipairs(redis.call('XRANGE', PLACES, '-', '+')) do
+    local id, number = entry[2][2], tonumber(string.match(entry[1], '^%d+'))
+    if ids[number] ~= id then
+      return places
+    end
+    streamed[#streamed + 1] = { id = id, number = number }
+  end
+  return streamed
+end
+
 local u = users.get(user)
 local places = users.places_of(u)
-if A(3) == '1' and PLACES and #places > 0 and redis.call('XLEN', PLACES) == #places then
-  -- A stream lacks what was taken before the event allowed several places: then it is not asked.
-  places = {}
-  for _, entry in ipairs(redis.call('XRANGE', PLACES, '-', '+')) do
-    places[#places + 1] = { id = entry[2][2], number = tonumber(string.match(entry[1], '^%d+')) }
-  end
+if A(3) == '1' and PLACES then
+  places = as_streamed(places)
 end
 for _, known in ipairs(places) do
   if not has_lapsed(user, known.number) then

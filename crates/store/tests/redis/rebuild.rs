@@ -4,14 +4,16 @@ use crate::stage::{
     MemoryArchive, OF_TOMORROW, confirm_command, done, flash_sale, free_units, hold, hold_command,
     id, open, rewrite_last, until,
 };
-use crate::visitors::{drawn, join_many, lapse_in_order, seed};
-use crate::world::{self, World, key};
+use crate::visitors::{drawn, join_many, lapse_in_order, seed, stream};
+use crate::world::{self, World, key, user};
 use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
 use onrush_core::question::{BookingOf, EventNow};
+use onrush_core::settings::RoomSettings;
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use onrush_core::{Command, Event, Time};
+use onrush_store::flags::Flag;
 use onrush_store::redis::{Options, Probe, RedisEngine};
 use onrush_store::{Ask, Engine, Failure, Seq};
 use onrush_testkit::{Redis, RedisCluster, RedisOptions, need};
@@ -184,6 +186,25 @@ async fn a_drawn_line_that_was_rebuilt_lapses_in_its_drawn_order_and_is_not_look
     lapse_in_order(&world, &node, Time(opened_at)).await;
     let report = node.engine.audit().await.expect("a report");
     assert_eq!(report.violations, Vec::<String>::new());
+}
+
+/// A rebuild writes no streams where the settings allow one place a user by now, and takes none away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_a_rebuild_left_behind_names_no_place_that_is_gone() {
+    let Some(world) = World::start() else { return };
+    let node = world.node().await;
+    node.flags.set(Flag::StreamsQueue, 100);
+    let room = |places_per_user| RoomSettings { places_per_user, ..RoomSettings::default() };
+    node.prequeue(room(2)).await;
+    node.join(world::place(1), user(1)).await.expect("joined");
+    node.done(Command::ChangeSettings { settings: Box::new(world::settings(room(1))) }).await;
+    world.decisions().await;
+    world.ask(&["HINCRBY", &key("meta"), "seq", "-1"]);
+    once_rebuilt(&node.engine, &world::event(), Command::Tick).await.expect("a tick");
+    assert_eq!(world.ask(&["XLEN", &stream(1)]), "1", "it stays");
+    node.done(Command::Leave { place: world::place(1), user: user(1) }).await;
+    let joined = node.join(world::place(2), user(1)).await.expect("joined again");
+    assert_eq!(node.place(user(1), None).await, Ok(joined));
 }
 
 /// As after a failover to a replica that lagged behind, or a restart from an older snapshot on the disk.

@@ -191,7 +191,7 @@ async fn of_a_hundred_joins_with_one_place_id_one_is_accepted() {
     assert_eq!(world.ask(&["ZCARD", &key("queue")]), "1");
 }
 
-fn stream(number: usize) -> String {
+pub(crate) fn stream(number: usize) -> String {
     format!("stream:event:{{{}}}:user:{}", event(), user(number))
 }
 
