@@ -133,7 +133,8 @@ async fn an_operators_refund_gives_back_what_the_cancellation_promised() {
         let terms = CancelTerms::Organiser { refund_minor: Some(PART_MINOR) };
         let booking = text.parse().unwrap();
         as_if_it_had_died(&shop, Command::CancelConfirmed { booking, reason, terms }).await;
-        shop.act(&text, action).await.expect("it is stuck");
+        // The follower may hear of the end first, and wakes it: then there is nothing to do.
+        drop(shop.act(&text, action).await);
         let record = shop.until_step(&text, Step::Failed).await;
         let back: Vec<i64> = record.refunds.iter().map(|row| row.amount_minor).collect();
         assert_eq!(back, [PART_MINOR], "{action:?}");
