@@ -1,7 +1,5 @@
 //! The bank: a payment gateway with a book of its own, which the judges believe.
 
-use super::client::{Asking, Client};
-use super::server::Server;
 use super::story::Story;
 use super::strikes::Strikes;
 use crate::chance::Chance;
@@ -14,22 +12,17 @@ use onrush_saga::gateway::{
     Answer, DeskNews, Fingerprint, Gateway, GatewayError, News, NotGenuine, Notice, Order, Ours,
     RefundOrder, RefundStanding, Standing,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
 
-/// How long the bank repeats a message that nobody takes.
-const REPEATS: u32 = 12;
 /// Of how many calls that move money or set it free, in a hundred, the server does not see the answer
 /// because it has ended.
 const LAST_CALLS_PERCENT: u32 = 10;
-/// Where its messages come from.
-const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -54,16 +47,71 @@ struct Entry {
     card: Option<u32>,
     /// By their keys.
     refunds: BTreeMap<String, i64>,
+    /// Those that the bank still works on: how much, and for how many more looks.
+    pending: BTreeMap<String, (i64, u32)>,
     /// Whether the server has forgotten decisions since this was begun; and whether it had given
     /// something back by then.
     is_of_before: bool,
     had_refunds: bool,
+    /// Whether the server has asked for more back than was taken.
+    asked_too_much: bool,
 }
 
 impl Entry {
     fn returned_minor(&self) -> i64 {
         self.refunds.values().sum()
     }
+
+    fn asked_back_minor(&self) -> i64 {
+        self.returned_minor() + self.pending.values().map(|(minor, _)| minor).sum::<i64>()
+    }
+
+    /// What the bank does about a refund that it is asked for, and says.
+    fn refund(&mut self, key: &str, amount_minor: i64, fate: Fate) -> Result<Said, &'static str> {
+        if self.refunds.contains_key(key) {
+            return Ok(Said::Done { is_new: false });
+        }
+        let looks = match self.pending.get_mut(key) {
+            Some((_, looks)) => looks,
+            None => {
+                let left_minor = self.amount_minor - self.asked_back_minor();
+                if self.state != State::Captured || amount_minor > left_minor {
+                    return Err("more than was taken");
+                }
+                let looks = match fate {
+                    Fate::Done | Fate::DoneInSilence => 0,
+                    Fate::Pending(looks) => looks,
+                };
+                &mut self.pending.entry(key.to_owned()).or_insert((amount_minor, looks)).1
+            }
+        };
+        if *looks > 0 {
+            *looks -= 1;
+            return Ok(Said::Pending { is_done: false });
+        }
+        self.pending.remove(key);
+        self.refunds.insert(key.to_owned(), amount_minor);
+        Ok(match fate {
+            Fate::DoneInSilence => Said::Pending { is_done: true },
+            Fate::Done | Fate::Pending(_) => Said::Done { is_new: true },
+        })
+    }
+}
+
+/// How long the bank takes for a refund.
+#[derive(Clone, Copy)]
+enum Fate {
+    Done,
+    /// It says that it works on it, and sends a message once it is done, which is at once.
+    DoneInSilence,
+    /// It works on it until it was asked so often.
+    Pending(u32),
+}
+
+/// What the bank says about a refund.
+enum Said {
+    Done { is_new: bool },
+    Pending { is_done: bool },
 }
 
 struct Book {
@@ -199,14 +247,11 @@ impl Bank {
         }
     }
 
-    /// Refunds of more than was taken.
-    pub(super) fn overpaid(&self) -> Vec<PaymentId> {
+    /// Payments of which more was asked back than was taken; the bank has refused that.
+    pub(super) fn asked_too_much(&self) -> Vec<PaymentId> {
         let book = self.book();
-        let is_over = |entry: &Entry| {
-            let taken = if entry.state == State::Captured { entry.amount_minor } else { 0 };
-            entry.returned_minor() > taken
-        };
-        book.entries.iter().filter(|(_, entry)| is_over(entry)).map(|(id, _)| id.clone()).collect()
+        let over = book.entries.iter().filter(|(_, entry)| entry.asked_too_much);
+        over.map(|(id, _)| id.clone()).collect()
     }
 
     /// The buyer types the card of this number on the bank's page. False if there is nothing to be
@@ -233,7 +278,10 @@ impl Bank {
         let Some(entry) = book.entries.get(payment) else { return };
         let standing = standing(payment, entry);
         let Some(booking) = entry.booking.clone() else { return };
-        let news = News::Payment { payment: payment.clone(), booking, standing };
+        self.post(book, News::Payment { payment: payment.clone(), booking, standing });
+    }
+
+    fn post(&self, book: &mut Book, news: News) {
         let id = format!("n-{}", book.chance.any());
         book.sent.insert(id.clone(), Notice { id: id.clone(), news: Some(news) });
         // Nobody listens any more at the very end.
@@ -317,8 +365,10 @@ impl Gateway for Bank {
                 capture: order.capture,
                 card: None,
                 refunds: BTreeMap::new(),
+                pending: BTreeMap::new(),
                 is_of_before: false,
                 had_refunds: false,
+                asked_too_much: false,
             });
             answer(lost, standing(&order.payment, entry))
         })
@@ -367,8 +417,10 @@ impl Gateway for Bank {
                 capture: order.capture,
                 card: None,
                 refunds: BTreeMap::new(),
+                pending: BTreeMap::new(),
                 is_of_before: false,
                 had_refunds: false,
+                asked_too_much: false,
             });
             if matches!(entry.state, State::Open | State::Declined | State::Authorised) {
                 entry.state = State::Cancelled;
@@ -383,20 +435,42 @@ impl Gateway for Bank {
             let mut book = self.book();
             let payment = &order.payment.payment;
             let refused = |why: &str| Err(GatewayError::Refused(why.into()));
+            let fate = match self.has_faults.load(Ordering::Relaxed) {
+                true => match book.chance.below(10) {
+                    0 => Fate::DoneInSilence,
+                    1 => Fate::Pending(1 + book.chance.below(3)),
+                    _ => Fate::Done,
+                },
+                false => Fate::Done,
+            };
             let Some(entry) = book.entries.get_mut(payment) else {
                 return refused("there is no such payment");
             };
-            if !entry.refunds.contains_key(&order.refund) {
-                let left = entry.amount_minor - entry.returned_minor();
-                if entry.state != State::Captured || order.amount_minor > left {
-                    return refused("more than was taken");
+            let said = match entry.refund(&order.refund, order.amount_minor, fate) {
+                Ok(said) => said,
+                Err(why) => {
+                    entry.asked_too_much |= !entry.had_refunds;
+                    return refused(why);
                 }
-                entry.refunds.insert(order.refund.clone(), order.amount_minor);
+            };
+            let reference = format!("{}-{}", reference(payment), order.refund);
+            if matches!(said, Said::Done { is_new: true } | Said::Pending { is_done: true }) {
                 let told = format!("{} goes back for {payment}", order.amount_minor);
                 self.story.tell("the bank", told);
+                let news = News::Refund {
+                    payment: payment.clone(),
+                    refund: order.refund.clone(),
+                    amount_minor: order.amount_minor,
+                    currency: order.payment.currency,
+                    standing: RefundStanding::Done { reference: reference.clone() },
+                };
+                self.post(&mut book, news);
             }
-            let reference = format!("{}-{}", reference(payment), order.refund);
-            answer(lost, RefundStanding::Done { reference })
+            let standing = match said {
+                Said::Done { .. } => RefundStanding::Done { reference },
+                Said::Pending { .. } => RefundStanding::Pending { reference },
+            };
+            answer(lost, standing)
         })
     }
 
@@ -435,45 +509,5 @@ impl Gateway for Bank {
         let body: Value = serde_json::from_slice(body).map_err(|_| NotGenuine::Unreadable)?;
         let sent = body["id"].as_str().and_then(|id| self.book().sent.get(id).cloned());
         sent.ok_or(NotGenuine::Unreadable)
-    }
-}
-
-/// Tells the server what happened at the bank: late, twice, in another order, or never.
-pub(super) async fn tell(
-    mut news: UnboundedReceiver<String>,
-    server: Arc<Server>,
-    seed: u64,
-    has_faults: bool,
-) {
-    let mut chance = Chance::of(seed, "messages", 0);
-    while let Some(notice) = news.recv().await {
-        let times = match chance.below(20) {
-            _ if !has_faults => 1,
-            0..=1 => 0,
-            2..=4 => 2,
-            _ => 1,
-        };
-        for _ in 0..times {
-            let late_ms = match chance.below(10) {
-                _ if !has_faults => 50,
-                0 => chance.within(1_000, 900_000),
-                _ => chance.within(10, 2_000),
-            };
-            let device = Chance::of(seed, "courier", chance.any());
-            let courier = Client::new(server.net().clone(), ADDRESS.into(), device);
-            tokio::spawn(deliver(notice.clone(), courier, late_ms.unsigned_abs()));
-        }
-    }
-}
-
-async fn deliver(id: String, mut courier: Client, late_ms: u64) {
-    sleep(Duration::from_millis(late_ms)).await;
-    let message = Asking::post("/payments/webhook/bank").body(json!({ "id": id }));
-    for time in 0..REPEATS {
-        let taken = courier.ask(&message).await;
-        if taken.is_some_and(|taken| taken.is_done() || taken.code() == "WEBHOOK_MISMATCH") {
-            return;
-        }
-        sleep(Duration::from_secs(1 << time.min(8))).await;
     }
 }

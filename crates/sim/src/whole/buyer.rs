@@ -76,6 +76,8 @@ pub(super) struct Told {
     pub(super) confirmed: bool,
     /// That it is released.
     pub(super) released: bool,
+    /// That it is cancelled.
+    pub(super) cancelled: bool,
     /// How often the server had begun again from before, when this was told.
     pub(super) restores: u64,
 }
@@ -100,6 +102,8 @@ pub(super) struct Buyer {
     types: Chance,
     /// What is drawn about cards.
     cards: Chance,
+    /// What is drawn about giving back.
+    refunds: Chance,
     client: Client,
     world: Arc<World>,
     shop: Arc<dyn Shop>,
@@ -135,6 +139,7 @@ impl Buyer {
             chance,
             types: Chance::of(seed, "buyer's types", number.into()),
             cards: Chance::of(seed, "buyer's cards", number.into()),
+            refunds: Chance::of(seed, "buyer's refunds", number.into()),
             client,
             world,
             shop,
@@ -417,6 +422,7 @@ impl Buyer {
                     until: until(&held),
                     confirmed: false,
                     released: false,
+                    cancelled: false,
                     restores: self.shop.restores(),
                 });
             }
@@ -489,6 +495,7 @@ impl Buyer {
                     self.tell(format!("is told that {} is confirmed", told.booking));
                     told.confirmed = true;
                     self.fetch_tickets(&path, &told).await;
+                    told.cancelled = self.give_back(&path, &told).await;
                     return told;
                 }
                 Some(HoldStatus::Held) => {}
@@ -496,6 +503,23 @@ impl Buyer {
             }
         }
         told
+    }
+
+    /// Gives back what they have bought, now and then; says whether it was said to be done.
+    async fn give_back(&mut self, path: &str, told: &Told) -> bool {
+        if self.world.refund_percent.is_none() || !self.refunds.percent(20) {
+            return false;
+        }
+        let ms = self.refunds.within(100, 60_000).unsigned_abs();
+        sleep(Duration::from_millis(ms) / self.shop.ways().pace()).await;
+        self.world.note_given_back(&told.booking);
+        let cancel = Asking::post(format!("{path}/cancel")).key(self.key());
+        let cancelled = self.client.insist(&cancel).await;
+        self.tell(format!("gives it back: {} {}", cancelled.status, cancelled.code()));
+        if cancelled.is_done() {
+            self.ask_twice(&cancel, &cancelled, Kept::Answer).await;
+        }
+        cancelled.is_done()
     }
 
     /// Begins a payment, or finds the one that runs.

@@ -11,6 +11,7 @@
 
 mod accepted;
 mod bank;
+mod bank_news;
 mod between;
 mod buyer;
 mod client;
@@ -20,6 +21,7 @@ pub mod cluster;
 mod command_line;
 mod disk;
 mod door;
+mod ends;
 mod faults;
 mod files;
 mod judges;
@@ -30,6 +32,7 @@ mod organiser;
 mod planted;
 mod receivers;
 mod server;
+mod steps;
 mod story;
 mod strikes;
 mod types;
@@ -147,12 +150,12 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     server.open(world.is_drawn);
 
     let mut around = JoinSet::new();
-    around.spawn(bank::tell(news, server.clone(), seed, faults.bank));
+    around.spawn(bank_news::tell(news, server.clone(), seed, faults.bank));
     if faults.kills || faults.power {
-        around.spawn(server::kill_now_and_then(server.clone(), seed));
+        around.spawn(ends::kill_now_and_then(server.clone(), seed));
     }
     if faults.power {
-        around.spawn(server::fill_now_and_then(server.clone(), seed));
+        around.spawn(ends::fill_now_and_then(server.clone(), seed));
     }
     if faults.clocks {
         around.spawn(clocks.go_wrong(seed, story.clone()));

@@ -152,6 +152,10 @@ impl Organiser {
             "max_per_email": settings.max_per_email,
             "fees": { "fixed_minor": fixed_minor, "percent_bp": percent_bp },
         });
+        if let Some(percent) = self.world.refund_percent {
+            body["starts_at"] = START.plus_ms(30 * 24 * 3_600_000).0.into();
+            body["refunds"] = json!([{ "days_before": 1, "percent": percent }]);
+        }
         if let Some(limit) = settings.max_per_card {
             body["max_per_card"] = limit.into();
         }

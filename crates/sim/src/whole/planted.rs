@@ -159,6 +159,7 @@ faults! {
     TicketsAreForAnother = "the first ticket is for something else than what was bought", Http;
     OrdersAreInvented = "the organiser is told that bookings are cancelled, and they are not", Http;
     RefundsAreLeftOut = "what the organiser takes back gives nothing back", Http;
+    RefundRulesAreLess = "the organiser's rule gives buyers less than it says", Http;
     CapacityIsMore = "the organiser changes a capacity, and it is more", Http;
     BlocksAreFewer = "of several units that the organiser takes off sale one is", Http;
     LaterPricesAreLeftOut = "prices that are to come never do", Http;
@@ -267,6 +268,13 @@ impl Planted {
             Self::RefundsAreLeftOut if orders && ends("/cancel") => {
                 let none = |asked: &mut Value| asked["refund_minor"] = 0.into();
                 request = with_another_body(request, none).await;
+            }
+            Self::RefundRulesAreLess if posts && path == "/api/v1/admin/events" => {
+                let less = |asked: &mut Value| {
+                    let rules = asked["refunds"].as_array_mut().into_iter().flatten();
+                    rules.for_each(|rule| rule["percent"] = 10.into());
+                };
+                request = with_another_body(request, less).await;
             }
             Self::CapacityIsMore if orders && ends("/capacity") => {
                 let more = |asked: &mut Value| {

@@ -1,8 +1,5 @@
 //! The server that is simulated: one life after the other on the same files.
 
-mod ends;
-mod steps;
-
 use super::accepted::{Loss, Losses};
 use super::bank::Bank;
 use super::between::{Between, Pauses, Tries};
@@ -15,10 +12,10 @@ use super::net::Net;
 use super::opening::{self, Opened};
 use super::planted::Planted;
 use super::receivers::Receivers;
+use super::steps::{run_engine, run_ledger};
 use super::story::Story;
 use super::strikes::Strikes;
 use crate::chance::Chance;
-pub(super) use ends::{fill_now_and_then, kill_now_and_then};
 use onrush_api::draw::Draws;
 use onrush_api::http::public_router;
 use onrush_api::http::state::{HttpDeps, HttpState};
@@ -41,7 +38,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
-use steps::{run_engine, run_ledger};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -52,9 +48,7 @@ const TAIL: usize = 64;
 pub(super) const ADMIN_KEY: &str = "the key of the one who sells";
 /// The key of the scanners at the door.
 pub(super) const SCANNER_KEY: &str = "the key of those at the door";
-/// The power goes in one of so many commits, of passes that move pages, and of starts.
-const COMMITS_ENDED: u32 = 300;
-const PASSES_ENDED: u32 = 8;
+/// The power goes in one of so many starts.
 const STARTS_ENDED: u32 = 10;
 /// How long after a look a stream that is alive may not have told what the look has shown. What was
 /// on its way before comes at once.
@@ -91,24 +85,24 @@ struct State {
 /// The server. It is there all the time, and answers while it lives.
 pub(super) struct Server {
     seed: u64,
-    faults: Faults,
+    pub(super) faults: Faults,
     dir: PathBuf,
     bank: Arc<Bank>,
     receivers: Arc<Receivers>,
     net: Arc<Net>,
     story: Story,
-    clocks: Arc<Clocks>,
-    disk: ServerDisk,
+    pub(super) clocks: Arc<Clocks>,
+    pub(super) disk: ServerDisk,
     /// What is done to files while nothing runs.
     pauses: tokio::sync::Mutex<Pauses>,
     losses: Mutex<Losses>,
     /// Why there can be no life any more, once there cannot.
     failed: watch::Sender<Option<String>>,
-    calm: AtomicBool,
+    pub(super) calm: AtomicBool,
     /// Whether the sale is set up. Before, nobody would start a server again.
     is_open: AtomicBool,
     kills: AtomicU64,
-    strikes: Arc<Strikes>,
+    pub(super) strikes: Arc<Strikes>,
     state: Mutex<State>,
 }
 
@@ -199,7 +193,7 @@ impl Server {
     }
 
     /// Whether the power holds.
-    fn is_safe(&self) -> bool {
+    pub(super) fn is_safe(&self) -> bool {
         self.calm.load(Ordering::Relaxed) || !self.is_open.load(Ordering::Relaxed)
     }
 
@@ -221,7 +215,7 @@ impl Server {
         why.unwrap_or_default()
     }
 
-    fn fail(&self, why: String) {
+    pub(super) fn fail(&self, why: String) {
         self.story.tell("the server", &why);
         self.failed.send_replace(Some(why));
     }
@@ -462,7 +456,7 @@ impl Server {
     }
 
     /// How long a write takes until it is durable.
-    fn sync_time(&self, chance: &mut Chance) -> Duration {
+    pub(super) fn sync_time(&self, chance: &mut Chance) -> Duration {
         if !self.faults.disk || self.calm.load(Ordering::Relaxed) {
             return Duration::from_millis(1);
         }
@@ -477,7 +471,7 @@ impl Server {
 
 impl Server {
     /// Does something in which the power goes, one time in so many while things go wrong.
-    fn risk<T>(&self, chance: &mut Chance, one_in: u32, what: impl FnOnce() -> T) -> T {
+    pub(super) fn risk<T>(&self, chance: &mut Chance, one_in: u32, what: impl FnOnce() -> T) -> T {
         let one_in = if self.is_safe() { 0 } else { one_in };
         self.disk.begin_risk(chance, one_in);
         let done = what();

@@ -36,6 +36,10 @@ pub(super) struct World {
     /// Whether units are sold as tickets of several types.
     pub(super) has_types: bool,
     pub(super) buyers: u32,
+    /// How much buyers get back who give their booking back, in percent, if they may.
+    pub(super) refund_percent: Option<u32>,
+    /// Bookings that buyers wanted to give back.
+    given_back: Mutex<Vec<BookingId>>,
     /// Bookings that buyers were told of, in that order.
     held: Mutex<Vec<BookingId>>,
     /// How often each visitor asked for something to be held.
@@ -125,6 +129,11 @@ impl World {
             // A stream of its own: sales without types are as they were before there were any.
             has_types: Chance::of(seed, "types", 0).percent(40),
             buyers,
+            refund_percent: {
+                let mut refunds = Chance::of(seed, "refunds", 0);
+                refunds.percent(60).then(|| *refunds.pick(&[50, 100, 33]))
+            },
+            given_back: Mutex::default(),
             held: Mutex::default(),
             wishes: Mutex::default(),
             addresses: Mutex::default(),
@@ -164,6 +173,16 @@ impl World {
     /// Where mail about a booking goes, if its buyer has told.
     pub(super) fn address(&self, booking: &BookingId) -> Option<Address> {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner).get(booking).cloned()
+    }
+
+    /// Notes that a buyer wants to give a booking back.
+    pub(super) fn note_given_back(&self, booking: &BookingId) {
+        note(&self.given_back, booking.clone());
+    }
+
+    /// Bookings that buyers wanted to give back.
+    pub(super) fn given_back(&self) -> Vec<BookingId> {
+        all(&self.given_back)
     }
 
     pub(super) fn complain(&self, what: String) {

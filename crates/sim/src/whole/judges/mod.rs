@@ -7,6 +7,7 @@ mod draw;
 mod messages;
 mod organiser;
 mod payers;
+mod returns;
 mod tickets;
 mod types;
 
@@ -125,8 +126,8 @@ pub(super) async fn look(
     };
     let facts = Facts::of(&entries, violations);
     let accounts = bank.accounts();
-    for payment in bank.overpaid() {
-        violations.push(format!("more went back than was taken for {payment}"));
+    for payment in bank.asked_too_much() {
+        violations.push(format!("more was asked back than was taken for {payment}"));
     }
     let restores = server.restores();
     let is_valid = |one: &&Told| one.restores == restores;
@@ -143,6 +144,7 @@ pub(super) async fn look(
                 .push(format!("{booking} is {journal:?} by the journal, {engine:?} if asked"));
         }
     }
+    returns::judge(world, &facts, &entries, violations);
     organiser::judge(world, (server.accepted(), restores), &facts, &entries, violations);
     door::judge(world, restores, &entries, violations);
     tickets::judge(world, restores, &entries, violations);
@@ -199,6 +201,12 @@ pub(super) fn compare(
                 if one.released && known.end != HoldStatus::Released {
                     violations.push(format!(
                         "{} was said to be released, and is {:?}",
+                        one.booking, known.end
+                    ));
+                }
+                if one.cancelled && known.end != HoldStatus::Cancelled {
+                    violations.push(format!(
+                        "{} was said to be cancelled, and is {:?}",
                         one.booking, known.end
                     ));
                 }
@@ -267,6 +275,8 @@ pub(super) struct Known {
     pub(super) event: EventId,
     pub(super) lines: Lines,
     pub(super) amount_minor: i64,
+    /// Its fee, which is a part of that.
+    fee_minor: i64,
     refund_minor: i64,
     /// When it ran out, if it did.
     expired_at: Option<Time>,
@@ -387,6 +397,7 @@ impl Facts {
                     event: event.clone(),
                     lines: terms.lines.clone(),
                     amount_minor: terms.amount_minor,
+                    fee_minor: terms.fee_minor,
                     refund_minor: 0,
                     expired_at: None,
                     is_used: false,

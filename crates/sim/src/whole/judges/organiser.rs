@@ -8,6 +8,7 @@ use onrush_core::Change;
 use onrush_core::change::{BookingChange, SaleChange, SetupChange, VisitorChange};
 use onrush_core::ids::EventId;
 use onrush_core::prices::Priced;
+use onrush_relay::messages::CANCELLED_BY_BUYER;
 use onrush_store::FeedEntry;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -181,7 +182,9 @@ fn done(change: &Change) -> Option<(What, String)> {
             | VisitorChange::SessionEnded { .. }
             | VisitorChange::SlotFreed { .. } => return None,
         },
-        Change::Booking(BookingChange::ConfirmedCancelled { reason, .. }) => {
+        Change::Booking(BookingChange::ConfirmedCancelled { reason, .. })
+            if &*reason.why != CANCELLED_BY_BUYER =>
+        {
             (What::Cancels, &*reason.why)
         }
         Change::Booking(_) | Change::Queue(_) | Change::Hold(_) | Change::Claim(_) => return None,

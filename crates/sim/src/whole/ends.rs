@@ -1,15 +1,15 @@
 //! What ends a life from outside, or keeps it from writing.
 
-use super::Server;
+use super::disk::End;
+use super::faults::Faults;
+use super::server::Server;
 use crate::chance::Chance;
-use crate::whole::disk::End;
-use crate::whole::faults::Faults;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
 /// Ends the server's life at any moment, and starts it again after a while.
-pub(in crate::whole) async fn kill_now_and_then(server: Arc<Server>, seed: u64) {
+pub(super) async fn kill_now_and_then(server: Arc<Server>, seed: u64) {
     let mut chance = Chance::of(seed, "kills", 0);
     let Faults { kills, power, .. } = server.faults;
     loop {
@@ -41,18 +41,18 @@ pub(in crate::whole) async fn kill_now_and_then(server: Arc<Server>, seed: u64) 
 }
 
 /// Fills the disk up now and then, for a while, without end.
-pub(in crate::whole) async fn fill_now_and_then(server: Arc<Server>, seed: u64) {
+pub(super) async fn fill_now_and_then(server: Arc<Server>, seed: u64) {
     let mut chance = Chance::of(seed, "space", 0);
     loop {
         sleep(Duration::from_millis(chance.within(60_000, 1_200_000).unsigned_abs())).await;
         if !server.disk.fill(&mut chance) {
             continue;
         }
-        server.story.tell("the disk", "is full");
+        server.story().tell("the disk", "is full");
         sleep(Duration::from_millis(chance.within(100, 20_000).unsigned_abs())).await;
         if !server.disk.has_stopped() {
             server.disk.go_on();
-            server.story.tell("the disk", "has space again");
+            server.story().tell("the disk", "has space again");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Engine and ledger, run step by step on a disk that takes its time.
 
-use super::{COMMITS_ENDED, PASSES_ENDED, Server};
+use super::server::Server;
 use crate::chance::Chance;
 use onrush_ledger::sqlite::SteppedLedger;
 use onrush_store::Engine;
@@ -9,6 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::sleep;
+
+/// The power goes in one of so many commits, and of passes that move pages.
+const COMMITS_ENDED: u32 = 300;
+const PASSES_ENDED: u32 = 8;
 
 /// Decides, lets the disk take its time, commits, and so on. A snapshot is made now and then.
 pub(super) async fn run_engine(
