@@ -22,6 +22,8 @@ use onrush_store::{Ask, Failure};
 
 /// Payments that have ended and are met one after the other by one request, at most.
 const ROUNDS: usize = 3;
+/// Why a payment cannot begin while the last one has not ended.
+const CALLING_OFF: &str = "the last payment is still being called off";
 /// The shortest time after which to ask again.
 const SOON_MS: u32 = 500;
 /// Where a saga stands whose hold waits for another payment.
@@ -112,7 +114,7 @@ impl Sagas {
                 return Ok(started);
             }
         }
-        let why = "the last payment is still being called off".into();
+        let why = CALLING_OFF.into();
         Err(StartError::GatewayUnavailable { why, retry_after_ms: SOON_MS })
     }
 
@@ -151,7 +153,7 @@ impl Sagas {
             // It ended while this request waited its turn, and another one may run by now.
             return self.started(record, &payment, until, true).map(Some);
         }
-        let mut is_ours = false;
+        let (mut is_ours, mut is_driven) = (false, false);
         while record.saga.payment.as_ref() != Some(&payment) {
             existed = false;
             let capture = self.capture_for(event).await?;
@@ -160,6 +162,17 @@ impl Sagas {
             let saga = &record.saga;
             let row = payment_of_saga(saga, &payment, gateway, capture, *on_decline, at);
             if let Err(illegal) = draft.begin_payment(row, "the buyer wants to pay") {
+                if !matches!(record.saga.step, Step::Confirmed | Step::Failed) {
+                    // The engine knows that the last payment has ended, and the ledger does not: it was
+                    // put back from before, or whoever was to write that down died. That comes first.
+                    let was_tried = record.saga.tries > 0 && !self.is_its_turn(&record);
+                    if is_driven || was_tried {
+                        return Err(self.ask_again(&record, CALLING_OFF));
+                    }
+                    is_driven = true;
+                    record = self.drive_on(record, true).await?;
+                    continue;
+                }
                 tracing::error!(%booking, %illegal, "a payment cannot begin");
                 // The engine must not wait for it.
                 let (why, then) = ("the saga has ended", OnDecline::Release);

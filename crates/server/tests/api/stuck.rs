@@ -515,6 +515,31 @@ async fn a_payment_begun_before_the_last_ones_end_was_written_down_goes_on() {
     assert_eq!(till.totals(), (AMOUNT_MINOR, 0));
 }
 
+/// The ledger was put back from before the last payment's end, or whoever was to write that down died.
+#[tokio::test]
+async fn a_buyer_who_pays_again_before_the_last_payments_end_was_written_down_keeps_the_hold() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let guest = shop.guest().await;
+    let text = guest.hold_ga("h", 1).await;
+    let first = guest.pay(&text, "p").await.expect(201).text("payment");
+    let failed = Command::FailPayment {
+        booking: text.parse().unwrap(),
+        payment: first.parse().unwrap(),
+        why: "declined".into(),
+        then: OnDecline::Keep,
+    };
+    as_if_it_had_died(&shop, failed).await;
+    let payment = guest.pay(&text, "again").await.expect(201).json();
+    let second = payment["payment"].as_str().unwrap();
+    assert_ne!(second, first);
+    assert_eq!(till.status_of(&first), "cancelled");
+    till.capture(second);
+    send(&shop, &message("payment.captured", &payment)).await.expect(200);
+    shop.until_step(&text, Step::Confirmed).await;
+    assert_eq!(till.totals(), (AMOUNT_MINOR, 0));
+}
+
 #[tokio::test]
 async fn who_pays_is_known_although_recovery_wrote_the_payment_down() {
     let till = Till::start();
