@@ -1,6 +1,6 @@
 //! A whole server on a disk that loses what was not synced.
 
-use onrush_sim::whole::{Between, Faults, Planted, run};
+use onrush_sim::whole::{Between, Faults, Planted, run, run_for};
 
 #[test]
 fn power_cuts_alone_lose_nothing_that_was_told() {
@@ -45,5 +45,16 @@ fn logs_that_are_never_synced_are_found() {
     for planted in [Planted::JournalIsNotSynced, Planted::LedgerIsNotSynced] {
         let outcome = run(1, Faults { planted: Some(planted), ..Faults::ALL });
         assert!(!outcome.violations.is_empty(), "{planted:?}");
+    }
+}
+
+/// An older ledger was accepted, and the power went: the witness said again how far the ledger had come
+/// that was lost, and the next start was refused.
+#[test]
+fn what_was_accepted_is_not_refused_after_a_power_cut() {
+    for seed in [2_102, 2_282] {
+        let outcome = run_for(seed, Faults::ALL, Some(40));
+        assert!(outcome.violations.is_empty(), "seed {seed}: {:#?}", outcome.violations);
+        assert!(outcome.between.losses > 0, "seed {seed}");
     }
 }

@@ -399,6 +399,7 @@ impl Buyer {
             let named = body["types"].clone();
             let asking = Asking::post(&path).key(self.key()).body(body);
             self.wishes += 1;
+            let restores = self.shop.restores();
             let held = self.client.insist(&asking).await;
             if held.is_done() {
                 let booking: Option<BookingId> =
@@ -423,7 +424,7 @@ impl Buyer {
                     confirmed: false,
                     released: false,
                     cancelled: false,
-                    restores: self.shop.restores(),
+                    restores,
                 });
             }
             self.tell(format!("cannot hold: {}", held.code()));

@@ -145,8 +145,9 @@ impl Files {
         let identity = database::identify(&connection).map_err(OpenError::sqlite(&path))?;
         vocabulary::note(&connection).map_err(OpenError::sqlite(&path))?;
         let ledger = match witness::read(dir) {
-            Ok(Some(says)) if says.journal == identity => says.ledger,
-            // It was missing or of another journal, and that is accepted.
+            Ok(Some(says)) if says.journal == identity && !accept => says.ledger,
+            // It was missing or of another journal, or the ledger is an older one: that is accepted, and
+            // the power may go before anybody has told which ledger there is now.
             Ok(_) | Err(_) => None,
         };
         let says = Testimony {
