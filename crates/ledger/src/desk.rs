@@ -91,8 +91,8 @@ impl DeskEntry {
 /// Which entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeskFilter {
-    /// Only those that no operator did anything about.
-    pub open: bool,
+    /// Only those that no operator did anything about, or only the others.
+    pub open: Option<bool>,
     /// Of one booking.
     pub booking: Option<BookingId>,
     /// Where the page begins: the `next` of the one before.

@@ -142,8 +142,8 @@ pub struct PaymentFilter {
     pub booking: Option<BookingId>,
     /// Payments at one stage; refunds are not told apart by it.
     pub stage: Option<Stage>,
-    /// Only payments whose gateway contradicted us.
-    pub flagged: bool,
+    /// Only payments whose gateway contradicted us, or only the others.
+    pub flagged: Option<bool>,
     /// Where the page begins: the `next` of the one before.
     pub after: Option<String>,
 }

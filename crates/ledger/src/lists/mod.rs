@@ -121,9 +121,7 @@ pub(crate) fn payments(db: &Dialect, filter: &PaymentFilter, limit: usize) -> Li
     let mut query = Query::of(db, "payments");
     of_event_and_booking(&mut query, "payments", event.as_ref(), booking.as_ref());
     query.equal("stage", stage.map(Word::word));
-    if *flagged {
-        query.yes("flagged");
-    }
+    query.flag("flagged", *flagged);
     let order = (Falling, ["created_at", "payment_id"]);
     query.page(order, (after.as_deref(), time_values), limit, |payment| {
         time_key(payment.created_at, &payment.payment)
@@ -224,8 +222,8 @@ pub(crate) fn takings(db: &Dialect, after: Option<&str>, limit: usize) -> List<T
 pub(crate) fn desk(db: &Dialect, filter: &DeskFilter, limit: usize) -> List<DeskEntry> {
     let DeskFilter { open, booking, after } = filter;
     let mut query = Query::of(db, "desk_entries");
-    if *open {
-        query.only("settled_at IS NULL", []);
+    if let Some(is_open) = open {
+        query.only(if *is_open { "settled_at IS NULL" } else { "settled_at IS NOT NULL" }, []);
     }
     query.equal("booking_id", booking.as_ref().map(BookingId::as_str));
     let order = (Falling, ["created_at", "entry_id"]);

@@ -72,10 +72,13 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Only rows with a yes in a column.
-    pub(super) fn yes(&mut self, column: &str) {
-        // As it stands in the condition of an index.
-        self.only(&format!("{column} = {}", self.db.truth), []);
+    /// Only rows with a yes in a column, or only those with a no, if one of the two is wanted.
+    pub(super) fn flag(&mut self, column: &str, wanted: Option<bool>) {
+        if let Some(is_set) = wanted {
+            // As it stands in the condition of an index.
+            let is = if is_set { "=" } else { "<>" };
+            self.only(&format!("{column} {is} {}", self.db.truth), []);
+        }
     }
 
     /// One page in the order of `columns`, after the row whose `key` is `after`. Nothing comes after

@@ -56,6 +56,10 @@ async fn the_sandboxs_desk_gives_back_takes_again_and_disputes_and_the_operator_
     // Nobody takes the ticket away but the operator.
     let list = at.shop.admin("GET", "/payments?flagged=true").send().await.expect(200).json();
     assert_eq!(list["payments"][0]["payment"], json!(payment));
+    let list = at.shop.admin("GET", "/payments?flagged=false").send().await.expect(200).json();
+    assert_eq!(list["payments"], json!([]));
+    let settled = at.shop.admin("GET", "/desk?open=false").send().await.expect(200).json();
+    assert_eq!(settled["entries"], json!([]));
     let found = at.shop.admin("GET", &format!("/sagas/{booking}")).send().await.expect(200).json();
     assert_eq!(found["saga"]["current_step"], "CONFIRMED");
     let over = at.desk(&payment, &json!({"do": "refund", "amount_minor": 2_001})).await;

@@ -224,6 +224,7 @@ async fn a_saga_tells_its_payments_and_its_history() {
         ("event=e", 1),
         ("event=f", 0),
         ("flagged=true", 0),
+        ("flagged=false", 1),
     ] {
         let page = shop.admin("GET", &format!("/payments?{query}")).send().await.expect(200);
         assert_eq!(count(&page.json(), "payments"), expected, "{query}");

@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 
 search! {
     DeskSearch {
-        /// `true`: only those that nobody settled.
+        /// `true`: only those that nobody settled. `false`: only those that somebody did.
         #[param(nullable = false)]
         open: Option<bool>,
         /// Only for this booking.
@@ -57,7 +57,7 @@ pub async fn desk_entries(
     _: Operator,
     Strict(DeskSearch { open, booking, after, limit }): Strict<DeskSearch>,
 ) -> Result<Json<DeskPage>, Problem> {
-    let filter = DeskFilter { open: open.unwrap_or(false), booking, after };
+    let filter = DeskFilter { open, booking, after };
     Ok(Json(ledger.desk(filter, page_size(limit)?).await?.into()))
 }
 

@@ -89,7 +89,7 @@ pub async fn gateway_health(
     State(ledger): State<Arc<dyn Ledger>>,
     _: Operator,
 ) -> Result<Json<GatewayBody>, Problem> {
-    let filter = DeskFilter { open: true, ..DeskFilter::default() };
+    let filter = DeskFilter { open: Some(true), ..DeskFilter::default() };
     let desk_open = ledger.desk(filter, MOST_COUNTED).await?.rows.len();
     let body = match sagas.health() {
         Some(health) => GatewayBody::of(health, desk_open),

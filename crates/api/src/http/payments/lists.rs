@@ -25,7 +25,7 @@ search! {
         /// Only those at this stage.
         #[param(value_type = Option<StageName>, nullable = false, inline)]
         stage: Option<Stage>,
-        /// `true`: only those whose gateway contradicted what was asked for.
+        /// `true`: only those whose gateway contradicted what was asked for. `false`: only the others.
         #[param(nullable = false)]
         flagged: Option<bool>,
     }
@@ -43,7 +43,6 @@ pub async fn payments(
     Strict(query): Strict<PaymentSearch>,
 ) -> Result<Json<LedgerPayments>, Problem> {
     let PaymentSearch { event, booking, stage, flagged, after, limit } = query;
-    let flagged = flagged.unwrap_or(false);
     let filter = PaymentFilter { event, booking, stage, flagged, after };
     Ok(Json(ledger.payments(filter, page_size(limit)?).await?.into()))
 }

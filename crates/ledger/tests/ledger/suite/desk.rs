@@ -53,13 +53,17 @@ async fn what_is_decided_is_not_undone_by_a_message_that_comes_late() {
     let settled = Settled { at: Time(7), by: "ann".into(), why: "evidence was sent".into() };
     let done = books.settle_desk(&open.entry, settled.clone()).await.expect("written");
     assert_eq!(done, Some(DeskEntry { settled: Some(settled), ..open.clone() }));
-    assert_eq!(list(&books, DeskFilter { open: true, ..DeskFilter::default() }).await, []);
+    assert_eq!(list(&books, DeskFilter { open: Some(true), ..DeskFilter::default() }).await, []);
     // News wants to be looked at again.
     assert_eq!(books.note_desk(lost.clone(), None).await, Ok(true));
+    assert_eq!(list(&books, DeskFilter { open: Some(false), ..DeskFilter::default() }).await, []);
     let expected = DeskEntry { created_at: Time(5), ..lost.clone() };
     assert_eq!(books.note_desk(open, None).await, Ok(false));
     assert_eq!(books.note_desk(lost, None).await, Ok(false));
-    assert_eq!(list(&books, DeskFilter { open: true, ..DeskFilter::default() }).await, [expected]);
+    assert_eq!(
+        list(&books, DeskFilter { open: Some(true), ..DeskFilter::default() }).await,
+        [expected]
+    );
 }
 
 #[tokio::test]
