@@ -201,6 +201,12 @@ async fn the_box_office_cannot_confirm_what_is_being_paid_for_online() {
     let path = format!("/events/e/bookings/{booking}/confirm");
     let till = shop.admin("POST", &path).json(&json!({"payment": "till-7"})).send().await;
     assert_eq!(till.problem(), (409, "PAYMENT_MISMATCH".into()));
+    // Its number is on the organiser's page, and no money has been taken for it.
+    let copied = shop.admin("POST", &path).json(&json!({"payment": payment["payment"]})).send();
+    let copied = copied.await;
+    assert_eq!(copied.problem(), (422, "INVALID_BODY".into()));
+    assert_eq!(copied.json()["field"], "payment");
+    assert_eq!(guest.booking(&booking).await["status"], "paying");
     use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
     let confirmed = guest.until_status(&booking, "confirmed").await;
     assert_eq!(confirmed["payment"], payment["payment"]);

@@ -21,7 +21,7 @@ use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal};
 use onrush_ledger::booking::{Buyer, BuyerOf};
-use onrush_ledger::{Ledger, LedgerError};
+use onrush_ledger::{Ledger, LedgerError, booking_of};
 use onrush_saga::{Begins, Sagas};
 use onrush_store::Failure;
 use serde::Deserialize;
@@ -106,6 +106,11 @@ pub async fn confirm_at_box_office(
     OptionalBody(body): OptionalBody<TakenPayment>,
 ) -> Result<Response, Problem> {
     let payment: Option<PaymentId> = body.payment.as_deref().map(id).transpose()?;
+    if payment.as_ref().and_then(booking_of).is_some_and(|of| of == booking) {
+        let why = "that is a payment online, which confirms by itself once it has its money; \
+            name the box office's own number";
+        return Err(Problem::new(Code::InvalidBody, why).about("payment"));
+    }
     let buyer = parsed(body.buyer)?;
     let terms = find_booking(&sale, &event, &booking, None).await?.terms;
     let user = terms.user.clone();
