@@ -35,6 +35,7 @@ mod server;
 mod steps;
 mod story;
 mod strikes;
+mod till;
 mod types;
 mod watch;
 mod world;
@@ -168,6 +169,9 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     }
     around.spawn(organiser.organise());
     around.spawn(door::let_in(world.clone(), server.clone(), seed));
+    if world.has_till {
+        around.spawn(till::sell(world.clone(), server.clone(), seed));
+    }
     let all = async {
         let mut told = Vec::new();
         while let Some(one) = buyers.join_next().await {

@@ -70,6 +70,9 @@ faults! {
     JournalForgetsAConfirmation = "a confirmation is no part of its decision any more",
         Journal("UPDATE journal SET body = '[]' \
          WHERE seq = (SELECT max(seq) FROM journal WHERE body LIKE '%hold_confirmed%')");
+    JournalHasAnotherNumber = "a booking is confirmed with another number than the box office gave",
+        Journal("UPDATE journal SET body = replace(body, '\"till-', '\"till-9') \
+         WHERE seq = (SELECT max(seq) FROM journal WHERE body LIKE '%\"till-%')");
     SnapshotSaysOtherwise = "a hold in a snapshot has other units, and the checksum is right",
         Snapshots;
     LedgerForgetsASaga = "the ledger knows nothing of its newest saga",
@@ -167,6 +170,7 @@ faults! {
     FaultsAreAnswered = "a hold in ten is answered with a fault of the server's own", Http;
     OrdersAreDoubled = "what the organiser changes about capacity is done twice", Http;
     TicketsLetInTwice = "tickets let somebody in as often as they are shown", Http;
+    TillsAreToldWrong = "the box office is told that it has sold something, and it has not", Http;
     CheckInsAreInvented = "who shows a ticket is let in, and it is written down nowhere", Http;
     PublicValuesAreMixedUp = "another value than was asked for is mixed into draws", Http;
     SeedsAreToldWrong = "another seed is told than the one that was drawn with", Http;
@@ -251,6 +255,9 @@ impl Planted {
             }
             Self::OrdersAreInvented if orders && ends("/cancel") => {
                 return answer(StatusCode::OK, &json!({ "status": "cancelled" }));
+            }
+            Self::TillsAreToldWrong if orders && ends("/confirm") => {
+                return answer(StatusCode::OK, &json!({ "status": "confirmed" }));
             }
             Self::CheckInsAreInvented if ends("/check-in") => {
                 return answer(StatusCode::OK, &json!({}));

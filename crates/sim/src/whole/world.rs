@@ -4,6 +4,7 @@ use super::client::{Answer, Asking};
 use super::door::{Scan, Scanned, Ticket};
 use super::organiser::{Act, Came};
 use super::server::{Life, Server};
+use super::till::Taken;
 use crate::chance::Chance;
 use onrush_core::Command;
 use onrush_core::hold::HoldStatus;
@@ -17,6 +18,9 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
+
+/// How many of the latest bookings are young.
+const YOUNG: usize = 5;
 
 /// An id that is written here.
 pub(super) fn id<T: FromStr<Err = InvalidId>>(text: &str) -> T {
@@ -55,6 +59,10 @@ pub(super) struct World {
     /// Tickets that buyers have got.
     tickets: Mutex<Vec<Ticket>>,
     scans: Mutex<Vec<Scanned>>,
+    /// Whether there is a box office.
+    pub(super) has_till: bool,
+    /// Money that the box office has taken, or wanted to.
+    taken: Mutex<Vec<Taken>>,
     /// What buyers found wrong.
     complaints: Mutex<Vec<String>>,
 }
@@ -112,6 +120,11 @@ impl World {
         settings.max_per_card = cards.percent(30).then(|| *cards.pick(&[2, 4]));
         settings.fees =
             *chance.pick(&[Fees::default(), Fees { fixed_minor: 100, percent_bp: 500 }]);
+        // A stream of its own, as for types. What is free at first may cost something later.
+        let is_free = Chance::of(seed, "free of charge", 0).percent(10);
+        if is_free {
+            settings.fees = Fees::default();
+        }
         // A stream of its own: sales without this limit are as they were before there was one. Where
         // there is one everybody gets mail, which takes its time.
         let is_limited = buyers <= 60 && Chance::of(seed, "payers", 0).percent(20);
@@ -123,7 +136,10 @@ impl World {
             settings,
             pool: id("ga"),
             capacity: *chance.pick(&[10, 40, 200]) * times,
-            price_minor: *chance.pick(&[2_500, 999]),
+            price_minor: match *chance.pick(&[2_500, 999]) {
+                _ if is_free => 0,
+                price_minor => price_minor,
+            },
             seats: *chance.pick(&[0, 12, 40]) * times,
             is_drawn: has_room && chance.percent(30),
             // A stream of its own: sales without types are as they were before there were any.
@@ -142,6 +158,9 @@ impl World {
             public_values: Mutex::default(),
             tickets: Mutex::default(),
             scans: Mutex::default(),
+            // A stream of its own, as for types.
+            has_till: Chance::of(seed, "box office", 0).percent(40),
+            taken: Mutex::default(),
             complaints: Mutex::default(),
         }
     }
@@ -264,6 +283,27 @@ impl World {
     /// Notes what the scanner said.
     pub(super) fn note_said(&self, scanned: usize, scan: Scan) {
         self.scans.lock().unwrap_or_else(PoisonError::into_inner)[scanned].scan = scan;
+    }
+
+    /// One of the bookings that buyers were told of last.
+    pub(super) fn young_booking(&self, chance: &mut Chance) -> Option<BookingId> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        chance.any_of(&held[held.len().saturating_sub(YOUNG)..]).cloned()
+    }
+
+    /// Notes that the box office wants to sell something, before it can be done; gives back its number.
+    pub(super) fn note_taken(&self, taken: Taken) -> usize {
+        note(&self.taken, taken)
+    }
+
+    /// Notes what came of it.
+    pub(super) fn note_taken_came(&self, taken: usize, came: Came) {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)[taken].came = came;
+    }
+
+    /// What the box office wanted to sell.
+    pub(super) fn taken(&self) -> Vec<Taken> {
+        all(&self.taken)
     }
 
     pub(super) fn scans(&self) -> Vec<Scanned> {

@@ -184,7 +184,7 @@ struct Judge<'a> {
     facts: &'a Facts,
     happened: &'a Happened,
     dead: &'a [DeadLetter],
-    /// How many mails at most say to one address that something of one event has run out.
+    /// How many mails at most one address gets about what nobody has paid for of one event.
     runs_out: usize,
     /// How often the ledger was put back or lost.
     losses: u64,
@@ -308,11 +308,13 @@ impl Judge<'_> {
         if kind == BOOKING_CONFIRMED {
             let payment = data["payment"].as_str().unwrap_or_default();
             let paid = self.happened.payments.iter().find(|paid| paid.payment.as_str() == payment);
-            is_right &= paid.is_some_and(|paid| {
+            let is_at_bank = paid.is_some_and(|paid| {
                 paid.is_captured
                     && paid.booking == *booking
                     && paid.amount_minor == known.amount_minor
             });
+            let named = known.payment.as_ref().map_or("", |payment| payment.as_str());
+            is_right &= payment == named && (is_at_bank || !known.is_paid_at_bank());
         }
         if !is_right {
             self.say(format!(
@@ -325,7 +327,7 @@ impl Judge<'_> {
     fn mail(&mut self, taken: &[Taken]) {
         let mut ids = BTreeSet::new();
         let mut told = BTreeMap::<About, Vec<&str>>::new();
-        let mut expired = BTreeMap::<(&str, EventId), usize>::new();
+        let mut limited = BTreeMap::<(String, EventId), usize>::new();
         for one in taken {
             let Said::Mail { to, subject, text } = &one.said else { continue };
             if !ids.insert(one.id.as_str()) {
@@ -337,44 +339,56 @@ impl Judge<'_> {
                 continue;
             };
             self.letter(to, kind, &booking, text);
-            if let (BOOKING_EXPIRED, Some(known)) = (kind, self.facts.bookings.get(&booking)) {
-                *expired.entry((to, known.event.clone())).or_default() += 1;
+            if let Some(known) = self.facts.bookings.get(&booking)
+                && is_limited(kind, known)
+            {
+                *limited.entry((to.clone(), known.event.clone())).or_default() += 1;
             }
             told.entry((kind, booking)).or_default().push(to);
         }
         let most = self.runs_out;
-        for ((to, event), times) in expired.iter().filter(|(_, times)| **times > most) {
-            self.say(format!("{to} got {times} mails that something of {event} has run out"));
+        for ((to, event), times) in limited.iter().filter(|(_, times)| **times > most) {
+            self.say(format!("{to} got {times} mails about {event} for which nobody has paid"));
         }
         let dead = self.dead(MAIL, &ids);
+        // Of what was given up nobody knows whether it counted.
+        for (_, booking) in dead.keys() {
+            let known = self.facts.bookings.get(booking);
+            if let (Some(address), Some(known)) = (self.world.address(booking), known) {
+                limited.entry((address.to, known.event.clone())).or_default();
+            }
+        }
         let happened = self.happened;
         let all: BTreeSet<&About> = happened.times.keys().chain(told.keys()).collect();
         for about in all {
             let told = told.get(about).map_or(0, Vec::len);
             let given_up = dead.get(about).copied().unwrap_or_default();
-            let owed = self.owed(about, &expired);
+            let owed = self.owed(about, &limited);
             self.count(MAIL, about, owed, told, given_up);
         }
     }
 
     /// How often a buyer is to get mail about something, at least and at most.
-    fn owed(&self, about: &About, expired: &BTreeMap<(&str, EventId), usize>) -> (usize, usize) {
+    fn owed(&self, about: &About, limited: &BTreeMap<(String, EventId), usize>) -> (usize, usize) {
         let (kind, booking) = about;
         let (times, known) = (self.happened.times(about), self.facts.bookings.get(booking));
         let (Some(address), Some(known)) = (self.world.address(booking), known) else {
             return (0, 0);
         };
+        // What nobody has paid for is told once to an address.
+        let had_one = limited.contains_key(&(address.to.clone(), known.event.clone()));
+        let is_left_out = had_one && is_limited(kind, known);
         let is_tried = |paid: &Paid| paid.card.is_some();
         let (least, most) = match *kind {
             // Tickets that are void are not sent.
             BOOKING_CONFIRMED if known.end == HoldStatus::Cancelled => (0, times),
+            BOOKING_CONFIRMED | BOOKING_CANCELLED if is_left_out => (0, times),
             BOOKING_CONFIRMED | BOOKING_CANCELLED => (times, times),
             REFUND => self.refunds(times),
             BOOKING_EXPIRED if !self.happened.of_booking(booking).any(is_tried) => (0, 0),
             BOOKING_EXPIRED => {
-                let had_one = expired.contains_key(&(address.to.as_str(), known.event.clone()));
                 let is_paid = self.happened.of_booking(booking).any(|paid| paid.is_captured);
-                (if is_paid && !had_one { times } else { 0 }, times)
+                (if is_paid && !is_left_out { times } else { 0 }, times)
             }
             _ => (0, 0),
         };
@@ -398,15 +412,28 @@ impl Judge<'_> {
                     .happened
                     .of_booking(booking)
                     .any(|paid| paid.refunds_minor.contains(&refund_minor)),
-                BOOKING_CONFIRMED => self
-                    .happened
-                    .of_booking(booking)
-                    .any(|paid| paid.is_captured && paid.amount_minor == *amount_minor),
+                BOOKING_CONFIRMED => {
+                    let mut at_bank = self.happened.of_booking(booking);
+                    !known.is_paid_at_bank()
+                        || at_bank
+                            .any(|paid| paid.is_captured && paid.amount_minor == *amount_minor)
+                }
                 _ => true,
             };
         if !is_right {
             self.say(format!("{to} got a mail about {booking}, which is {known:?}: {text}"));
         }
+    }
+}
+
+/// Whether a mail is one of those of which an address gets one a day: about what nobody has paid for, by
+/// its buyer's own doing.
+fn is_limited(kind: &str, known: &Known) -> bool {
+    match kind {
+        BOOKING_EXPIRED => true,
+        BOOKING_CONFIRMED => known.amount_minor == 0,
+        BOOKING_CANCELLED => known.amount_minor == 0 && known.is_given_back,
+        _ => false,
     }
 }
 

@@ -9,6 +9,7 @@ mod organiser;
 mod payers;
 mod returns;
 mod tickets;
+mod till;
 mod types;
 
 use super::bank::{Account, Bank};
@@ -18,10 +19,11 @@ use super::world::{Looked, World};
 use onrush_audit::AuditArgs;
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::HoldStatus;
-use onrush_core::ids::{BookingId, EventId, SeatId, UserId};
+use onrush_core::ids::{BookingId, EventId, PaymentId, SeatId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::{Change, Time};
 use onrush_ledger::booking::BookingFilter;
+use onrush_relay::messages::CANCELLED_BY_BUYER;
 use onrush_store::{Engine, FeedEntry, Seq};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -147,6 +149,7 @@ pub(super) async fn look(
     returns::judge(world, &facts, &entries, violations);
     organiser::judge(world, (server.accepted(), restores), &facts, &entries, violations);
     door::judge(world, restores, &entries, violations);
+    till::judge(world, restores, &facts, violations);
     tickets::judge(world, restores, &entries, violations);
     types::judge(world, &entries, violations);
     payers::judge(world, &entries, violations);
@@ -240,6 +243,7 @@ fn money(
 ) {
     let kept_minor = account.captured_minor - account.returned_minor;
     let due_minor = match known {
+        Some(known) if known.is_paid_elsewhere() => 0,
         Some(Known { end: HoldStatus::Confirmed, amount_minor, .. }) => *amount_minor,
         Some(Known { end: HoldStatus::Cancelled, amount_minor, refund_minor, .. }) => {
             amount_minor - refund_minor
@@ -278,6 +282,10 @@ pub(super) struct Known {
     /// Its fee, which is a part of that.
     fee_minor: i64,
     refund_minor: i64,
+    /// Whether its buyer has given it back.
+    is_given_back: bool,
+    /// What it was confirmed with, last.
+    payment: Option<PaymentId>,
     /// When it ran out, if it did.
     expired_at: Option<Time>,
     /// Whether one of its tickets has let somebody in.
@@ -286,6 +294,21 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// Whether somebody has had it for good.
+    fn was_sold(&self) -> bool {
+        matches!(self.end, HoldStatus::Confirmed | HoldStatus::Cancelled)
+    }
+
+    /// Whether its money is the box office's, by the form of its number.
+    fn is_paid_elsewhere(&self) -> bool {
+        self.payment.as_ref().is_some_and(|payment| payment.as_str().starts_with("till-"))
+    }
+
+    /// Whether it was sold for money that the bank has.
+    fn is_paid_at_bank(&self) -> bool {
+        self.amount_minor > 0 && !self.is_paid_elsewhere()
+    }
+
     /// Units of the pool.
     fn units(&self) -> u32 {
         units_of_pools(&self.lines)
@@ -399,6 +422,8 @@ impl Facts {
                     amount_minor: terms.amount_minor,
                     fee_minor: terms.fee_minor,
                     refund_minor: 0,
+                    is_given_back: false,
+                    payment: None,
                     expired_at: None,
                     is_used: false,
                     end: HoldStatus::Held,
@@ -417,17 +442,20 @@ impl Facts {
         match change {
             BookingChange::PaymentBegun { booking, .. } => self.is(booking, HoldStatus::Paying),
             BookingChange::PaymentFailed { booking, .. } => self.is(booking, HoldStatus::Held),
-            BookingChange::HoldConfirmed { booking, .. } => self.is(booking, HoldStatus::Confirmed),
-            BookingChange::HoldConfirmedLate { booking, .. } => {
+            BookingChange::HoldConfirmed { booking, payment } => {
+                self.confirm(booking, payment.as_ref());
+            }
+            BookingChange::HoldConfirmedLate { booking, payment } => {
                 if let Some(known) = self.bookings.get(booking).cloned() {
                     self.take(booking, &known, seq, violations);
                 }
-                self.is(booking, HoldStatus::Confirmed);
+                self.confirm(booking, Some(payment));
             }
-            BookingChange::ConfirmedCancelled { booking, refund_minor, .. } => {
+            BookingChange::ConfirmedCancelled { booking, refund_minor, reason } => {
                 self.end(booking, HoldStatus::Cancelled);
                 if let Some(known) = self.bookings.get_mut(booking) {
                     known.refund_minor = *refund_minor;
+                    known.is_given_back = &*reason.why == CANCELLED_BY_BUYER;
                     if known.is_used {
                         violations.push(format!("{booking} is taken back, and somebody is in"));
                     }
@@ -459,6 +487,13 @@ impl Facts {
                 let at = seq.0;
                 violations.push(format!("{seat} goes to {booking} at {at}, and is {owner}'s"));
             }
+        }
+    }
+
+    fn confirm(&mut self, booking: &BookingId, payment: Option<&PaymentId>) {
+        self.is(booking, HoldStatus::Confirmed);
+        if let Some(known) = self.bookings.get_mut(booking) {
+            known.payment = payment.cloned();
         }
     }
 
