@@ -2,10 +2,10 @@
 //! scanners they are shown.
 
 use super::client::{Asking, Client};
+use super::noted::{Scan, Scanned, Ticket};
 use super::server::{SCANNER_KEY, Server};
 use super::world::World;
 use crate::chance::Chance;
-use onrush_core::ids::BookingId;
 use serde_json::json;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -19,43 +19,6 @@ const TRIES: u32 = 4;
 
 /// What a scanner may be told about a ticket that lets nobody in.
 const REFUSALS: [&str; 2] = ["INVALID_STATUS", "RESERVATION_NOT_FOUND"];
-
-/// A ticket as somebody shows it.
-#[derive(Clone, Debug)]
-pub(super) struct Ticket {
-    pub(super) booking: BookingId,
-    pub(super) number: u32,
-    pub(super) code: String,
-    /// What it says it is for, and of which type.
-    pub(super) unit: String,
-    /// How often the server had begun again from before, when it was bought.
-    pub(super) restores: u64,
-}
-
-/// What a scanner said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scan {
-    In,
-    /// They were in already.
-    Again,
-    /// Their booking is not confirmed, or not known any more.
-    Refused,
-    /// What the scanner asked is not what a scanner may ask.
-    Misunderstood,
-    Unknown,
-}
-
-/// One scan.
-#[derive(Clone, Debug)]
-pub(super) struct Scanned {
-    pub(super) booking: BookingId,
-    pub(super) number: u32,
-    /// The key under which it was asked, if there was one.
-    pub(super) key: Option<String>,
-    /// How often the server had begun again from before.
-    pub(super) restores: u64,
-    pub(super) scan: Scan,
-}
 
 /// Lets people in now and then, without end.
 pub(super) async fn let_in(world: Arc<World>, server: Arc<Server>, seed: u64) {

@@ -26,13 +26,16 @@ mod faults;
 mod files;
 mod judges;
 mod net;
+mod noted;
 mod opening;
 mod operator;
 mod organiser;
 mod planted;
 mod receivers;
 mod server;
+
 mod steps;
+mod storefront;
 mod story;
 mod strikes;
 mod till;

@@ -3,6 +3,7 @@
 
 use super::client::{Answer, Asking, Client};
 use super::clocks::START;
+use super::noted::{Act, Came, What};
 use super::server::{ADMIN_KEY, Server};
 use super::types;
 use super::world::{World, event_of};
@@ -19,48 +20,6 @@ use tokio::time::sleep;
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 /// How often something is asked again that was not answered.
 const TRIES: u32 = 3;
-
-/// What the organiser has done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
-    Pauses,
-    Resumes,
-    ChangesCapacity,
-    ChangesPrice,
-    ChangesTitle,
-    SetsTypes,
-    Blocks,
-    Unblocks,
-    Cancels,
-    Bans,
-    Unbans,
-}
-
-/// What is known of something that was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Came {
-    /// It was said to be done.
-    Done,
-    /// It was said not to be done.
-    Refused,
-    /// Nobody said.
-    Unknown,
-}
-
-/// Something that the organiser asked for, under a word of its own.
-#[derive(Clone, Debug)]
-pub(super) struct Act {
-    pub(super) event: EventId,
-    pub(super) what: What,
-    pub(super) word: String,
-    /// The booking or the visitor that it is about; nothing if it is about all of the event.
-    pub(super) whom: String,
-    /// The body of what was asked.
-    pub(super) wanted: Value,
-    /// How often the server had begun again from before.
-    pub(super) restores: u64,
-    pub(super) came: Came,
-}
 
 /// The organiser.
 pub(super) struct Organiser {

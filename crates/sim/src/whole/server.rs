@@ -3,7 +3,6 @@
 use super::accepted::{Loss, Losses};
 use super::bank::Bank;
 use super::between::{Between, Pauses, Tries};
-use super::buyer::Shop;
 use super::client::{Soon, Ways};
 use super::clocks::{Clocks, beat};
 use super::disk::{End, ServerDisk};
@@ -13,6 +12,7 @@ use super::opening::{self, Opened};
 use super::planted::Planted;
 use super::receivers::Receivers;
 use super::steps::{run_engine, run_ledger};
+use super::storefront::Shop;
 use super::story::Story;
 use super::strikes::Strikes;
 use crate::chance::Chance;

@@ -1,11 +1,10 @@
 //! The box office: takes money over the counter for what somebody holds, also while they pay online.
 
 use super::client::{Asking, Client};
-use super::organiser::Came;
+use super::noted::{Came, Taken};
 use super::server::{ADMIN_KEY, Server};
 use super::world::{World, event_of};
 use crate::chance::Chance;
-use onrush_core::ids::BookingId;
 use serde_json::json;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -16,16 +15,6 @@ use tokio::time::sleep;
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 5);
 /// How often something is asked again that was not answered.
 const TRIES: u32 = 4;
-
-/// Money over the counter, under the number that the till gave it.
-#[derive(Clone, Debug)]
-pub(super) struct Taken {
-    pub(super) booking: BookingId,
-    pub(super) number: String,
-    /// How often the server had begun again from before.
-    pub(super) restores: u64,
-    pub(super) came: Came,
-}
 
 /// Sells now and then what was held lately, without end.
 pub(super) async fn sell(world: Arc<World>, server: Arc<Server>, seed: u64) {

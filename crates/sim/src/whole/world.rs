@@ -1,10 +1,8 @@
 //! What is sold, and what everybody around the server has noted.
 
 use super::client::{Answer, Asking};
-use super::door::{Scan, Scanned, Ticket};
-use super::organiser::{Act, Came};
+use super::noted::{Act, Came, Scan, Scanned, Taken, Ticket};
 use super::server::{Life, Server};
-use super::till::Taken;
 use crate::chance::Chance;
 use onrush_core::Command;
 use onrush_core::hold::HoldStatus;

@@ -1,7 +1,7 @@
 //! What becomes of a hold: its buyer pays for it, gives it up, or gives back what they have bought.
 
 use super::super::client::Asking;
-use super::super::door::Ticket;
+use super::super::noted::Ticket;
 use super::super::world::Kept;
 use super::{Buyer, Told, until};
 use onrush_core::hold::HoldStatus;

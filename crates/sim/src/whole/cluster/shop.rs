@@ -3,9 +3,9 @@
 use super::http::ToBank;
 use super::site::{BANK_SECRET, Site};
 use crate::chance::Chance;
-use crate::whole::buyer;
 use crate::whole::client::{Answer, Asking, Soon, Ways, Wire};
 use crate::whole::planted::Planted;
+use crate::whole::storefront::Shop as AnyShop;
 use crate::whole::story::Story;
 use crate::whole::world::Kept;
 use hyper::Method;
@@ -94,7 +94,7 @@ impl Shop {
     }
 }
 
-impl buyer::Shop for Shop {
+impl AnyShop for Shop {
     fn ways(&self) -> Arc<dyn Ways> {
         self.streets.clone()
     }

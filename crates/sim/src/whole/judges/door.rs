@@ -1,6 +1,6 @@
 //! The judge of the door: each ticket lets somebody in once, and whoever was let in is written down.
 
-use super::super::door::{Scan, Scanned};
+use super::super::noted::{Scan, Scanned};
 use super::super::world::World;
 use onrush_core::Change;
 use onrush_core::change::BookingChange;

@@ -1,7 +1,7 @@
 //! The judge of the organiser: what was said to be done was done once and as it was asked for, what
 //! was refused was not, and nothing was done that nobody asked for.
 
-use super::super::organiser::{Came, What};
+use super::super::noted::{Came, What};
 use super::super::world::World;
 use super::Facts;
 use onrush_core::Change;

@@ -1,6 +1,6 @@
 //! The judge of tickets: they are for what was held, unit by unit, and of the types it was held as.
 
-use super::super::door::Ticket;
+use super::super::noted::Ticket;
 use super::super::world::World;
 use onrush_core::Change;
 use onrush_core::change::HoldChange;

@@ -1,8 +1,7 @@
 //! The judge of the box office: what it was told is sold is sold under its number, and nothing is sold
 //! under a number that it did not give, or for nothing that costs something.
 
-use super::super::organiser::Came;
-use super::super::till::Taken;
+use super::super::noted::{Came, Taken};
 use super::super::world::World;
 use super::Facts;
 use onrush_core::ids::BookingId;
