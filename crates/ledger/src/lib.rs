@@ -254,7 +254,9 @@ pub trait Ledger: Send + Sync + 'static {
     fn history(&self, booking: &BookingId) -> Pending<Vec<SagaNote>>;
 
     /// Issues receipts and credit notes, all of them or none, with the next numbers of a series. One
-    /// that was issued before, for the same booking and refund, is answered as it is.
+    /// that was issued before, for the same booking and refund, is answered as it is. A credit note
+    /// that was drafted from what is not so any more ([`ReceiptDraft::noted_minor`]) is left out, and
+    /// the others are issued: its booking has to be looked at again.
     ///
     /// Numbers have no gap, also if the process dies, and whoever else issues at once.
     fn issue_receipts(

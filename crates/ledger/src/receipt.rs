@@ -247,6 +247,9 @@ pub struct ReceiptDraft {
     pub currency: Currency,
     /// What was paid or went back, in minor units.
     pub amount_minor: i64,
+    /// What the booking's credit notes before it come to, those among the drafts too, in minor
+    /// units: where they come to anything else, a credit note is not issued. A receipt has none.
+    pub noted_minor: i64,
     /// The rest.
     pub document: Document,
 }
@@ -269,7 +272,8 @@ impl ReceiptDraft {
         issued_at: Time,
         buyer: Option<Buyer>,
     ) -> Receipt {
-        let Self { booking, event, refund, currency, amount_minor, document } = self;
+        let Self { booking, event, refund, currency, amount_minor, noted_minor: _, document } =
+            self;
         let corrects = refund.zip(receipt);
         let corrects = corrects.map(|(refund, receipt)| Corrects { refund, receipt });
         let buyer = buyer.filter(|buyer| !buyer.name.is_empty());

@@ -18,7 +18,7 @@ use onrush_ledger::money::{Refund, RefundStatus};
 use onrush_ledger::receipt::{RECEIPTS_AT_ONCE, ReceiptBasis, ReceiptDraft, Seller, Series};
 use onrush_ledger::saga::Transition;
 use onrush_store::{Ask, Engine, Failure};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -181,11 +181,19 @@ impl Work<'_> {
     }
 
     async fn issue_drafts(&self, drafts: Vec<ReceiptDraft>) -> Result<(), String> {
+        let mut asked: BTreeSet<_> = drafts.iter().map(of_draft).collect();
         let issued =
             self.sagas.ledger.issue_receipts(self.issuer.series.clone(), self.sagas.now(), drafts);
         for receipt in issued.await.map_err(sentence)? {
             let (number, booking) = (&receipt.number, &receipt.booking);
             tracing::debug!(%number, %booking, kind = <&str>::from(receipt.kind()), "issued");
+            let refund = receipt.corrects.map(|corrects| corrects.refund);
+            asked.remove(&(receipt.booking, refund));
+        }
+        // Another node's clerk issued a credit note after these were drafted: what is missing now is
+        // something else.
+        if let Some(clerk) = &self.sagas.clerk {
+            clerk.tell(asked.into_iter().map(|(booking, _)| booking));
         }
         Ok(())
     }
@@ -264,6 +272,11 @@ impl Work<'_> {
         self.categories.insert(event.clone(), by_seat);
         found.ok_or_else(|| Refusal::SeatNotFound { seat: seats[0].clone() }.into())
     }
+}
+
+/// What a draft is about: of each there is one document.
+fn of_draft(draft: &ReceiptDraft) -> (BookingId, Option<String>) {
+    (draft.booking.clone(), draft.refund.clone())
 }
 
 /// Whether the receipt of a booking was issued.

@@ -43,7 +43,7 @@ pub(super) fn missing(
             let (settings, prices_minor) =
                 sold.ok_or("its receipt is missing, and what its event sold is not known")?;
             let document = receipt_of(basis, payment, seller, settings, prices_minor)?;
-            drafts.push(draft(basis, None, payment.captured_minor, document.clone()));
+            drafts.push(draft(basis, None, payment.captured_minor, 0, document.clone()));
             document
         }
     };
@@ -69,7 +69,8 @@ pub(super) fn missing(
         let lines = given_back(&paid, before_minor, amount_minor, refund.currency)?;
         let moved_at = refund.updated_at;
         let document = Document { seller: seller.clone(), lines, moved_at, ..paid.clone() };
-        drafts.push(draft(basis, Some(refund.refund.clone()), amount_minor, document));
+        let refund = Some(refund.refund.clone());
+        drafts.push(draft(basis, refund, amount_minor, before_minor, document));
         before_minor += amount_minor;
     }
     Ok(drafts)
@@ -79,6 +80,7 @@ fn draft(
     basis: &ReceiptBasis,
     refund: Option<String>,
     amount_minor: i64,
+    noted_minor: i64,
     document: Document,
 ) -> ReceiptDraft {
     ReceiptDraft {
@@ -87,6 +89,7 @@ fn draft(
         refund,
         currency: basis.booking.currency,
         amount_minor,
+        noted_minor,
         document,
     }
 }

@@ -1,7 +1,7 @@
 //! Receipts and credit notes.
 
 use super::bookings;
-use super::database::{Ask, execute, first};
+use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
 use super::query::{POSTGRES, PageOf};
 use super::rows::{json_of, parsed, row_of, rows_of};
@@ -31,6 +31,11 @@ impl Ask<Vec<Receipt>> for Issue {
                 issued.push(known);
                 continue;
             }
+            if draft.refund.is_some()
+                && noted_minor(&db, &draft.booking).await? != draft.noted_minor
+            {
+                continue;
+            }
             last += 1;
             issued_at = issued_at.max(self.at);
             let receipt = match &draft.refund {
@@ -52,17 +57,25 @@ impl Ask<Vec<Receipt>> for Issue {
 }
 
 impl Issue {
-    /// Keeps everybody else from issuing in this series until the commit; says which number was the
+    /// Keeps everybody else from issuing until the commit; says which number of this series was the
     /// last one, and when it was issued.
+    ///
+    /// Nodes whose settings name different series wait for each other, too: what a booking's credit
+    /// notes come to must stay as it is. Its receipt, which comes first, is of a series that all of
+    /// them see.
     async fn lock(&self, db: &Transaction<'_>) -> Result<(u32, Time), Fault> {
         let series = self.series.as_str();
         let sql = "INSERT INTO receipt_series (series, last_number) VALUES ($1, 0) \
                    ON CONFLICT (series) DO NOTHING";
         execute(db, sql, &[&series]).await?;
-        let sql = "SELECT last_number FROM receipt_series WHERE series = $1 FOR UPDATE";
-        let row = first(db, sql, &[&series]).await?;
-        let row = row.ok_or_else(|| Fault::Unreadable("a series of receipts is gone".into()))?;
-        let last: i64 = row.try_get(0)?;
+        let sql = "SELECT series = $1, last_number FROM receipt_series ORDER BY series FOR UPDATE";
+        let mut last = None;
+        for row in all(db, sql, &[&series]).await? {
+            if row.try_get(0)? {
+                last = Some(row.try_get::<_, i64>(1)?);
+            }
+        }
+        let last = last.ok_or_else(|| Fault::Unreadable("a series of receipts is gone".into()))?;
         // Looked up once the row is ours: what was committed meanwhile is seen.
         let sql = "SELECT issued_at FROM receipts WHERE series = $1 AND number = $2";
         let row = first(db, sql, &[&series, &last]).await?;
@@ -89,6 +102,14 @@ async fn find(
     let sql = "SELECT row_to_json(receipts)::text FROM receipts \
                WHERE booking_id = $1 AND coalesce(refund_id, '') = $2";
     row_of(db, sql, &[&booking.as_str(), &refund.unwrap_or_default()]).await
+}
+
+/// What the credit notes of a booking come to, in minor units.
+async fn noted_minor(db: &Transaction<'_>, booking: &BookingId) -> Result<i64, Fault> {
+    let sql = "SELECT coalesce(sum(amount_minor), 0)::bigint FROM receipts \
+               WHERE booking_id = $1 AND refund_id IS NOT NULL";
+    let row = first(db, sql, &[&booking.as_str()]).await?;
+    row.map_or(Ok(0), |row| Ok(row.try_get(0)?))
 }
 
 /// What documents of some bookings are made of.

@@ -34,7 +34,8 @@ pub(super) fn issue(
     at: Time,
     drafts: &[ReceiptDraft],
 ) -> rusqlite::Result<Vec<Receipt>> {
-    drafts.iter().map(|draft| issue_one(db, series, at, draft)).collect()
+    let issued = drafts.iter().map(|draft| issue_one(db, series, at, draft).transpose());
+    issued.flatten().collect()
 }
 
 fn issue_one(
@@ -42,9 +43,12 @@ fn issue_one(
     series: &Series,
     at: Time,
     draft: &ReceiptDraft,
-) -> rusqlite::Result<Receipt> {
+) -> rusqlite::Result<Option<Receipt>> {
     if let Some(issued) = find(db, &draft.booking, draft.refund.as_deref())? {
-        return Ok(issued);
+        return Ok(Some(issued));
+    }
+    if draft.refund.is_some() && noted_minor(db, &draft.booking)? != draft.noted_minor {
+        return Ok(None);
     }
     let last = db.first(
         "SELECT number, issued_at FROM receipts WHERE series = ?1 ORDER BY number DESC LIMIT 1",
@@ -59,7 +63,14 @@ fn issue_one(
     let buyer = buyers::find(db, &draft.booking)?;
     let issued = draft.clone().issued(number, receipt, at.max(last_at), buyer);
     db.insert(&ReceiptRow::of(draft, &issued))?;
-    Ok(issued)
+    Ok(Some(issued))
+}
+
+/// What the credit notes of a booking come to, in minor units.
+fn noted_minor(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<i64> {
+    let sql = "SELECT coalesce(sum(amount_minor), 0) FROM receipts \
+               WHERE booking_id = ?1 AND refund_id IS NOT NULL";
+    Ok(db.first(sql, [booking.as_str()])?.unwrap_or_default())
 }
 
 /// What documents of these bookings are made of; nothing for one without a payment.

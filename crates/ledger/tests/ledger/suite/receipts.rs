@@ -55,6 +55,7 @@ fn draft(booking: &str) -> ReceiptDraft {
         refund: None,
         currency: "EUR".parse().expect("a currency"),
         amount_minor: 1_050,
+        noted_minor: 0,
         document: document(1_050),
     }
 }
@@ -141,6 +142,55 @@ async fn an_issue_that_fails_half_way_leaves_no_gap() {
     assert_eq!(all(&books, ReceiptFilter::default()).await, []);
     let issued = issue(&books, 5, vec![draft("gala.4"), draft("gala.1")]).await.expect("issued");
     assert_eq!(numbers(&issued), ["R-1", "R-2"]);
+}
+
+/// A credit note over all of 1,050, of a booking whose notes came to `noted_minor` when it was drafted.
+fn note_over_all(booking: &str, n: u32, noted_minor: i64) -> ReceiptDraft {
+    let document = document(1_050);
+    ReceiptDraft { amount_minor: 1_050, noted_minor, document, ..note(booking, n) }
+}
+
+#[tokio::test]
+async fn a_credit_note_that_was_drafted_before_another_was_issued_is_left_out() {
+    let Some(books) = Books::new().await else { return };
+    issue(&books, 5, vec![draft("gala.1"), draft("gala.2")]).await.expect("issued");
+    let first = issue(&books, 6, vec![note_over_all("gala.1", 2, 0)]).await.expect("issued");
+    assert_eq!(numbers(&first), ["R-3"]);
+    // Another clerk read the booking before that, and goes on with what is not so any more.
+    for series_name in ["R", "S"] {
+        let late = vec![note_over_all("gala.1", 1, 0)];
+        let late = books.issue_receipts(series(series_name), Time(7), late).await;
+        assert_eq!(late, Ok(vec![]), "in series {series_name}");
+    }
+    // What else was asked at once is issued without a gap, and what was issued is known still.
+    let drafts =
+        vec![note_over_all("gala.1", 1, 0), note("gala.2", 1), note_over_all("gala.1", 2, 0)];
+    let issued = issue(&books, 8, drafts).await.expect("issued");
+    assert_eq!(numbers(&issued), ["R-4", "R-3"]);
+    // Notes of one draft after the other are told of each other.
+    let second = ReceiptDraft { noted_minor: 400, ..note("gala.2", 2) };
+    let third = ReceiptDraft { noted_minor: 800, ..note("gala.2", 3) };
+    let issued = issue(&books, 9, vec![second, third]).await.expect("issued");
+    assert_eq!(numbers(&issued), ["R-5", "R-6"]);
+    let of_first =
+        ReceiptFilter { booking: Some(booking_id("gala.1")), ..ReceiptFilter::default() };
+    assert_eq!(numbers(&all(&books, of_first).await), ["R-3", "R-1"]);
+}
+
+#[tokio::test]
+async fn of_clerks_who_draft_at_once_one_issues_the_credit_note() {
+    let Some(books) = Books::new().await else { return };
+    issue(&books, 5, vec![draft("gala.1")]).await.expect("issued");
+    let asked = (1..=20).map(|n| {
+        let series = series(if n % 2 == 0 { "R" } else { "S" });
+        tokio::spawn(books.issue_receipts(series, Time(6), vec![note_over_all("gala.1", n, 0)]))
+    });
+    let mut issued = Vec::new();
+    for task in asked.collect::<Vec<_>>() {
+        issued.extend(task.await.expect("it ends").expect("an answer"));
+    }
+    assert_eq!(issued.len(), 1, "{:?}", numbers(&issued));
+    assert_eq!(all(&books, ReceiptFilter::default()).await.len(), 2);
 }
 
 #[tokio::test]
