@@ -89,6 +89,11 @@ impl Database {
         let client = timeout_at(deadline, self.pool.get()).await.map_err(|_| Fault::Slow)?;
         let mut client = client?;
         match timeout_at(deadline, what.run(&mut client)).await {
+            Ok(Err(fault)) if fault.only_reads() => {
+                // Behind the same address another one may be there that writes.
+                drop(Object::take(client));
+                Err(fault)
+            }
             Ok(outcome) => outcome,
             Err(_) => {
                 // Who knows what it is still at.

@@ -38,6 +38,16 @@ impl Fault {
         }
     }
 
+    /// Whether the connection is to a server that writes nothing, or not any more.
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Self::Database(error) => error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION),
+            Self::Conflict | Self::Away(_) | Self::Unreadable(_) | Self::Overtaken | Self::Slow => {
+                false
+            }
+        }
+    }
+
     /// Whether it was done at the same time as something else that touched the same rows, and is
     /// worth another attempt.
     pub(super) fn is_collision(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::options::Protection;
 use onrush_tls::{Certificates, Verification, client_config};
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -33,6 +33,8 @@ impl Way {
             Protection::Tls(tls) => (SslMode::Require, (**tls).clone()),
         };
         config.ssl_mode(mode);
+        // Whoever answers and only reads is a standby, or a primary of before.
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         Ok(Self { config, tls: MakeRustlsConnect::new(tls) })
     }
 

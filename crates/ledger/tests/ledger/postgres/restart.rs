@@ -225,3 +225,71 @@ async fn news_are_heard_again_after_a_restart() {
     };
     timeout(Duration::from_secs(20), heard).await.expect("in time");
 }
+/// Writes until it is done.
+async fn writes(ledger: &PgLedger) {
+    let writes = async {
+        while ledger.advance(to(saga("gala.1", 5))).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(30), writes).await.expect("it writes again");
+}
+
+/// A standby, or an old primary that has become one.
+#[tokio::test]
+async fn server_that_only_reads_is_not_held_on_to_once_another_answers() {
+    let Some((server, ledger)) = alone().await else { return };
+    let url = server.url();
+    // What is on from here on is so for connections that are made later.
+    let (client, line) = tokio_postgres::connect(&url, NoTls).await.expect("connected");
+    let line = tokio::spawn(line);
+    let only_reads = async |is_on: bool| {
+        let sql = format!("ALTER ROLE CURRENT_USER SET default_transaction_read_only = {is_on}");
+        client.batch_execute(&sql).await.expect("set");
+        let cut_off = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                       WHERE application_name = 'onrush'";
+        client.batch_execute(if is_on { cut_off } else { "" }).await.expect("cut off");
+    };
+    only_reads(true).await;
+    for _ in 0..8 {
+        assert!(is_unavailable(&ledger.advance(to(saga("gala.1", 5))).await));
+        assert!(is_unavailable(&ledger.set_buyer(&booking_id("gala.1"), Buyer::default()).await));
+    }
+    only_reads(false).await;
+    writes(&ledger).await;
+    ledger.set_buyer(&booking_id("gala.1"), Buyer::default()).await.expect("kept");
+    line.abort();
+}
+
+/// Whoever forwards connections may have found another server behind them.
+#[tokio::test]
+async fn connection_on_which_nothing_can_be_written_any_more_is_given_up() {
+    let Some((server, ledger)) = alone().await else { return };
+    writes(&ledger).await;
+    let (client, line) = tokio_postgres::connect(&server.url(), NoTls).await.expect("connected");
+    let line = tokio::spawn(line);
+    let ours = "SELECT array_agg(pid) FROM pg_stat_activity WHERE application_name = 'onrush'";
+    let before: Vec<i32> = client.query_one(ours, &[]).await.expect("a row").get(0);
+    client.batch_execute("SET default_transaction_read_only = off").await.expect("set");
+    client.batch_execute("ALTER SYSTEM SET default_transaction_read_only = on").await.expect("set");
+    client.batch_execute("SELECT pg_reload_conf()").await.expect("read");
+    let given_up = async {
+        let still = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY ($1)";
+        // One of them listens, and writes nothing.
+        while client.query_one(still, &[&before]).await.expect("a row").get::<_, i64>(0) > 1 {
+            drop(ledger.advance(to(saga("gala.2", 5))).await);
+            drop(ledger.set_buyer(&booking_id("gala.2"), Buyer::default()).await);
+        }
+    };
+    timeout(Duration::from_secs(30), given_up).await.expect("it gives them up");
+    client.batch_execute("ALTER SYSTEM RESET default_transaction_read_only").await.expect("reset");
+    client.batch_execute("SELECT pg_reload_conf()").await.expect("read");
+    let id = booking_id("gala.2");
+    let kept = async {
+        while ledger.set_buyer(&id, Buyer::default()).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(30), kept).await.expect("it writes again");
+    line.abort();
+}
