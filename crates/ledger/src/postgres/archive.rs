@@ -2,6 +2,7 @@
 
 use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
+use super::news;
 use super::rows::{limit, parsed, signed, unsigned};
 use super::writer::{Job, Slot};
 use crate::LedgerError;
@@ -9,6 +10,7 @@ use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use std::collections::BTreeMap;
+use tokio::sync::watch;
 use tokio_postgres::Row;
 
 /// Where nodes hear of new decisions; what is said is the highest number.
@@ -73,6 +75,10 @@ pub(super) struct Append {
     /// The mark of the decision before the first.
     pub(super) before: Option<u64>,
     pub(super) rows: Vec<RowToArchive>,
+    /// The highest number that this node has seen.
+    pub(super) newest: watch::Sender<u64>,
+    /// The highest number that was given in its batch; 0 if none was.
+    pub(super) given: u64,
     pub(super) slot: Slot<Appended>,
 }
 
@@ -110,8 +116,13 @@ impl Job for Append {
         let last = lock_end(db).await?;
         let mut heads = heads(db, jobs).await?;
         let mut new = NewRows::default();
-        let mut number = last;
-        for Self { event, epoch, before, rows, slot } in jobs {
+        // Whoever has read a number reads on after it. So it is not given again if the archive has
+        // lost its end, as after a failover to a standby that lagged behind.
+        let seen = jobs.iter().map(|job| signed(*job.newest.borrow())).max();
+        let before_all = seen.map_or(last, |seen| seen.max(last));
+        let mut number = before_all;
+        for Self { event, epoch, before, rows, given, slot, .. } in jobs.iter_mut() {
+            *given = 0;
             let head = heads.entry(event.clone()).or_default();
             if *epoch < head.epoch {
                 slot.put(Err(LedgerError::Conflict));
@@ -156,9 +167,10 @@ impl Job for Append {
         }
         new.write(db).await?;
         write_heads(db, &heads).await?;
-        if number > last {
+        if number > before_all {
             let sql = "UPDATE feed_head SET number = $1 WHERE id = 1";
             execute(db, sql, &[&number]).await?;
+            jobs.iter_mut().for_each(|job| job.given = unsigned(number));
             let said = number.to_string();
             execute(db, "SELECT pg_notify($1, $2)", &[&CHANNEL, &said]).await?;
         }
@@ -166,6 +178,9 @@ impl Job for Append {
     }
 
     fn answer(self, failure: Option<&str>) {
+        if failure.is_none() {
+            news::rise(&self.newest, self.given);
+        }
         self.slot.answer(failure);
     }
 }

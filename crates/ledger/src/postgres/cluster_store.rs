@@ -36,7 +36,9 @@ impl PgLedger {
     ) -> Pending<Appended> {
         let (slot, answer) = Slot::new();
         let until = self.until();
-        self.appends.put(Append { event, epoch, before, rows, slot }, Lane::Always, until);
+        let newest = self.news.newest.clone();
+        let append = Append { event, epoch, before, rows, newest, given: 0, slot };
+        self.appends.put(append, Lane::Always, until);
         self.answer(answer, until)
     }
 
@@ -75,7 +77,7 @@ impl PgLedger {
 
     /// The highest number in the archive, as far as is known here; it rises as other nodes archive, too.
     pub fn newest(&self) -> watch::Receiver<u64> {
-        self.news.newest.clone()
+        self.news.newest.subscribe()
     }
 
     /// Takes or renews a lease for `ttl_ms`, by the database's clock. Gives its fencing number,

@@ -10,6 +10,7 @@ use super::way::Way;
 use deadpool_postgres::Client;
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -22,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// What is heard.
 pub(super) struct News {
     /// The highest number in the archive.
-    pub(super) newest: watch::Receiver<u64>,
+    pub(super) newest: watch::Sender<u64>,
     /// All flags.
     pub(super) flags: watch::Receiver<Arc<Flags>>,
 }
@@ -34,6 +35,8 @@ struct Listener {
     membership: Arc<Membership>,
     newest: watch::Sender<u64>,
     flags: watch::Sender<Arc<Flags>>,
+    /// Whether the archive had less than was seen before, when it was looked at last.
+    is_behind: AtomicBool,
 }
 
 /// Starts to listen, once what there is so far was read. Ends when the sender of `stop` is gone.
@@ -43,12 +46,19 @@ pub(super) async fn listen(
     membership: Arc<Membership>,
     stop: watch::Receiver<()>,
 ) -> Result<(News, JoinHandle<()>), Fault> {
-    let (newest, of_newest) = watch::channel(0);
+    let newest = watch::Sender::new(0);
     let (flags, of_flags) = watch::channel(Arc::default());
-    let listener = Listener { way, database, membership, newest, flags };
+    let listener = Listener {
+        way,
+        database,
+        membership,
+        newest: newest.clone(),
+        flags,
+        is_behind: AtomicBool::new(false),
+    };
     listener.look().await?;
     let task = tokio::spawn(listener.run(stop));
-    Ok((News { newest: of_newest, flags: of_flags }, task))
+    Ok((News { newest, flags: of_flags }, task))
 }
 
 impl Listener {
@@ -111,7 +121,9 @@ impl Listener {
                 note = heard.recv() => {
                     let Some(note) = note else { break };
                     match note.payload().parse() {
-                        Ok(number) if note.channel() == archive::CHANNEL => self.reached(number),
+                        Ok(number) if note.channel() == archive::CHANNEL => {
+                            rise(&self.newest, number);
+                        }
                         Ok(_) | Err(_) => self.look().await?,
                     }
                 }
@@ -128,20 +140,22 @@ impl Listener {
         Ok(())
     }
 
-    fn reached(&self, number: u64) {
-        self.newest.send_if_modified(|newest| {
-            let is_new = number > *newest;
-            *newest = number.max(*newest);
-            is_new
-        });
-    }
-
     /// Reads what there is, and says that this node is alive.
     async fn look(&self) -> Result<(), Fault> {
         let deadline = tokio::time::Instant::now() + self.database.patience();
+        let seen = *self.newest.borrow();
         let (number, flags) =
             self.database.ask_until(&Look(self.membership.clone()), deadline).await?;
-        self.reached(number);
+        let was_behind = self.is_behind.swap(number < seen, Ordering::Relaxed);
+        if number < seen && !was_behind {
+            tracing::error!(
+                number,
+                seen,
+                "PostgreSQL has less than before, as after a failover to a standby that lagged behind: \
+                 what was committed last is lost to archive and ledger; run onrush audit"
+            );
+        }
+        rise(&self.newest, number);
         self.flags.send_if_modified(|known| {
             let is_new = **known != flags;
             if is_new {
@@ -151,6 +165,15 @@ impl Listener {
         });
         Ok(())
     }
+}
+
+/// Says that there is a number in the archive, if no higher one is known.
+pub(super) fn rise(newest: &watch::Sender<u64>, number: u64) {
+    newest.send_if_modified(|newest| {
+        let is_new = number > *newest;
+        *newest = number.max(*newest);
+        is_new
+    });
 }
 
 struct Look(Arc<Membership>);

@@ -5,10 +5,12 @@ use crate::rows::event;
 use onrush_core::Time;
 use onrush_ledger::LedgerError;
 use onrush_ledger::postgres::{Appended, ArchiveHead, ArchivedRow, PgLedger, RowToArchive};
+use onrush_testkit::Log;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
+use tracing::Level;
 
 fn row(seq: u64, changes: &str) -> RowToArchive {
     let at = Time(1_000 + seq.cast_signed());
@@ -166,6 +168,46 @@ async fn what_an_epoch_that_began_earlier_replaces_is_lost_and_stays_in_the_tabl
     assert_eq!(books.sql(lost), "3|3\n4|4");
     append(pg, "gala", 2, rows(4..=4)).await;
     assert_eq!(pg.head(event("gala")).await, Ok(head(2, 4)));
+}
+
+/// A standby that had not received the last decision becomes the primary: who read that one reads on
+/// after its number.
+#[tokio::test]
+async fn no_number_that_this_node_has_seen_is_given_again_where_the_archive_has_lost_its_end() {
+    let Some(books) = Books::new().await else { return };
+    let pg = books.pg();
+    let loses_the_third = "DELETE FROM feed WHERE number = 3; UPDATE feed_events SET last_seq = 2; \
+                           UPDATE feed_head SET number = 2";
+    append(pg, "gala", 0, rows(1..=3)).await;
+    let (log, _guard) = Log::begin(Level::ERROR);
+    books.sql(loses_the_third);
+    let said = async {
+        while log.count("PostgreSQL has less than before") == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(20), said).await.expect("it is noticed");
+    append(pg, "gala", 0, rows(3..=4)).await;
+    let all = pg.read_feed(0, 9).await.expect("read");
+    let expected = [(1, "gala", 0, 1), (2, "gala", 0, 2), (4, "gala", 0, 3), (5, "gala", 0, 4)];
+    assert_eq!(short(&all), expected);
+    assert_eq!(*pg.newest().borrow(), 5);
+
+    // So it is where another node had archived what is lost, and this one had heard of it.
+    let other = open(&books.url).await;
+    append(&other, "gala", 0, rows(5..=5)).await;
+    let mut newest = pg.newest();
+    timeout(Duration::from_secs(20), newest.wait_for(|newest| *newest == 6))
+        .await
+        .expect("in time")
+        .expect("it is open");
+    books.sql(
+        "DELETE FROM feed WHERE number = 6; UPDATE feed_events SET last_seq = 4; \
+         UPDATE feed_head SET number = 5",
+    );
+    append(pg, "gala", 0, rows(5..=5)).await;
+    let all = pg.read_feed(5, 9).await.expect("read");
+    assert_eq!(short(&all), [(7, "gala", 0, 5)]);
 }
 
 #[tokio::test]
