@@ -11,6 +11,9 @@ pub const KEPT_PER_SCOPE: u32 = 32;
 /// See [`KEPT_PER_SCOPE`].
 pub const KEPT_PER_ASKER: u32 = 256;
 
+/// Who is at a request that was left behind: no run of a process has this name.
+pub(crate) const NOBODY: u64 = u64::MAX;
+
 /// What names a request: who asks, of what, under which key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RequestKey {

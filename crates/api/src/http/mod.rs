@@ -34,6 +34,7 @@ pub mod shapes;
 pub mod state;
 pub mod system;
 pub mod tickets;
+mod under_way;
 mod unserved;
 pub mod upload;
 pub mod visitors;

@@ -8,6 +8,7 @@
 use crate::http::caller::OptionalKey;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::Once;
+use crate::http::under_way::Turn;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::response::Parts;
@@ -37,6 +38,9 @@ const PAUSES: [Duration; 4] = [
 
 /// The pause between further attempts, for which nobody waits.
 const LATER: Duration = Duration::from_secs(5);
+
+/// Requests in doubt that the ledger hears of at once.
+const LEFT_AT_ONCE: usize = 256;
 
 impl From<LedgerError> for Problem {
     fn from(error: LedgerError) -> Self {
@@ -122,17 +126,17 @@ impl Once {
         let key = RequestKey { scope: name, key: key.to_owned(), asker };
         let hash = Sha256::digest(body).into();
         let done = tokio::spawn(spans::carried(async move {
-            let answer = match self.begin(&key, hash, purpose).await? {
+            let Some(turn) = self.under_way.take(&key) else {
+                return self.at_it(key, hash).await;
+            };
+            let (turn, begun) = self.begin(turn, &key, hash, purpose).await?;
+            let answer = match begun {
                 Begun::Unfinished if !is_repeatable => outcome_unknown(),
                 Begun::Fresh | Begun::Unfinished => match answer_of(work).await {
                     answer if !is_repeatable && is_unknown(&answer) => outcome_unknown(),
                     answer => answer,
                 },
-                Begun::InProgress => {
-                    let why =
-                        "the same request is under way; ask again in a moment, with the same key";
-                    return Err(Problem::new(Code::InProgress, why));
-                }
+                Begun::InProgress => return Err(in_progress()),
                 Begun::OtherBody => return Err(Refusal::BookingMismatch.into()),
                 Begun::Answered(answer) => return Ok(again(answer)),
             };
@@ -143,7 +147,7 @@ impl Once {
                 // answer is kept the key is under way; if the process ends before, what is asked
                 // again is decided by what was done.
                 tracing::error!(%error, scope = key.scope, "an answer is not kept yet");
-                tokio::spawn(keep_later(Arc::downgrade(&self), key, stored));
+                tokio::spawn(keep_later(Arc::downgrade(&self), key, stored, turn));
             }
             Ok(answer)
         }));
@@ -172,19 +176,67 @@ impl Once {
 
     /// Notes down that a request begins, or finds what came of it.
     async fn begin(
-        &self,
+        self: &Arc<Self>,
+        mut turn: Turn,
         key: &RequestKey,
         hash: [u8; 32],
         purpose: Purpose,
-    ) -> Result<Begun, Problem> {
+    ) -> Result<(Turn, Begun), Problem> {
         let now = self.clock.now();
         let space = || self.space.as_ref().is_none_or(|space| space.is_enough_for(Need::Key));
-        if purpose == Purpose::PayOrGiveBack || space() {
-            return Ok(self.ledger.begin(key.clone(), hash, self.run_id, now).await?);
+        if purpose != Purpose::PayOrGiveBack && !space() {
+            let known = self.ledger.known(key.clone(), hash, self.run_id, now).await?;
+            return Ok((turn, known.ok_or(Failure::DiskLow)?));
         }
-        let known = self.ledger.known(key.clone(), hash, self.run_id, now).await?;
-        Ok(known.ok_or(Failure::DiskLow)?)
+        if turn.is_in_doubt() {
+            self.ledger.leave_behind(turn.key(), self.run_id).await?;
+        }
+        turn.set_in_doubt(true);
+        match self.ledger.begin(key.clone(), hash, self.run_id, now).await {
+            Ok(begun) => {
+                turn.set_in_doubt(false);
+                Ok((turn, begun))
+            }
+            Err(error) => {
+                // It may have begun all the same.
+                drop(turn);
+                if self.under_way.is_to_be_seen_to() {
+                    tokio::spawn(leave_doubted(Arc::downgrade(self)));
+                }
+                Err(error.into())
+            }
+        }
     }
+
+    /// What is known of a request that somebody here is at.
+    async fn at_it(&self, key: RequestKey, hash: [u8; 32]) -> Result<Response, Problem> {
+        match self.ledger.known(key, hash, self.run_id, self.clock.now()).await? {
+            Some(Begun::Answered(answer)) => Ok(again(answer)),
+            Some(Begun::OtherBody) => Err(Refusal::BookingMismatch.into()),
+            None | Some(Begun::Fresh | Begun::Unfinished | Begun::InProgress) => Err(in_progress()),
+        }
+    }
+
+    /// Has the ledger hear of those in doubt that nobody is at them; whether it heard of all.
+    async fn leave_those_in_doubt(&self) -> bool {
+        let mut is_heard = true;
+        while is_heard && !self.under_way.is_seen_through() {
+            let turns = self.under_way.take_doubted(LEFT_AT_ONCE);
+            let leave = |turn: Turn| (self.ledger.leave_behind(turn.key(), self.run_id), turn);
+            for (left, mut turn) in turns.into_iter().map(leave).collect::<Vec<_>>() {
+                match left.await {
+                    Ok(()) | Err(LedgerError::Conflict) => turn.set_in_doubt(false),
+                    Err(LedgerError::Unavailable(_)) => is_heard = false,
+                }
+            }
+        }
+        is_heard
+    }
+}
+
+fn in_progress() -> Problem {
+    let why = "the same request is under way; ask again in a moment, with the same key";
+    Problem::new(Code::InProgress, why)
 }
 
 /// What `work` comes to, also if it panics: the key must not stay under way.
@@ -214,8 +266,20 @@ where
     ask().await
 }
 
+/// Says of requests in doubt that nobody is at them, as soon as the ledger can be used again, for as
+/// long as anybody serves.
+async fn leave_doubted(once: Weak<Once>) {
+    loop {
+        tokio::time::sleep(LATER).await;
+        let Some(once) = once.upgrade() else { return };
+        if once.leave_those_in_doubt().await {
+            return;
+        }
+    }
+}
+
 /// Keeps an answer as soon as the ledger can be used again, for as long as anybody serves.
-async fn keep_later(once: Weak<Once>, key: RequestKey, stored: Option<StoredAnswer>) {
+async fn keep_later(once: Weak<Once>, key: RequestKey, stored: Option<StoredAnswer>, _turn: Turn) {
     loop {
         tokio::time::sleep(LATER).await;
         let Some(once) = once.upgrade() else { return };

@@ -6,6 +6,7 @@ use crate::history::Histories;
 use crate::http::limits::Limits;
 use crate::http::problem::{Code, Problem};
 use crate::http::sessions::streams::SessionStreams;
+use crate::http::under_way::UnderWay;
 use crate::live::looks::Looks;
 use crate::live::samples::Samples;
 use crate::live::seats::Boards;
@@ -79,6 +80,8 @@ pub struct Once {
     pub clock: Clock,
     /// This run of the process: what another run began and left is nobody's any more.
     pub run_id: u64,
+    /// Which of them this process is at.
+    pub under_way: UnderWay,
     /// What the disk has left for journal and ledger, if they are on one of this machine.
     pub space: Option<Arc<Space>>,
 }
@@ -300,7 +303,13 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         untrusted_forwarding: UntrustedForwarding::default(),
     };
     let run_id = u64::from_le_bytes(onrush_base::auth::random()) >> 1;
-    let once = Once { ledger: ledger.clone(), clock: clock.clone(), run_id, space };
+    let once = Once {
+        ledger: ledger.clone(),
+        clock: clock.clone(),
+        run_id,
+        under_way: UnderWay::default(),
+        space,
+    };
     let turns = Turns::new(cluster.clone());
     let (draws, looks) = (Arc::new(draws), Looks::new(engine.clone()));
     let sale = Sale { engine, clock, names, codes, looks, draws, turns, metrics };

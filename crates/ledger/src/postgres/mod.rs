@@ -79,7 +79,7 @@ use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::money::Currency;
 use onrush_core::settings::Settings;
 use query::{POSTGRES, PageOf};
-use requests::{Beginning, Finishing};
+use requests::{Beginning, Finishing, Leaving};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -345,6 +345,10 @@ impl Ledger for PgLedger {
     }
 
     fn forget_answers(&self, before: Time) -> Pending<u64> {
+    fn leave_behind(&self, key: RequestKey, owner: u64) -> Pending<()> {
+        self.gather(Lane::Always, |slot| Write::Leave(Leaving { key, owner }, slot))
+    }
+
         self.forget(requests::FORGOTTEN_AT_ONCE, requests::Forget(before))
     }
 

@@ -5,7 +5,9 @@ use super::fault::Fault;
 use super::nodes::Membership;
 use super::rows::signed;
 use super::writer::Slot;
-use crate::request::{Begun, KEPT_MS, KEPT_PER_ASKER, KEPT_PER_SCOPE, RequestKey, StoredAnswer};
+use crate::request::{
+    Begun, KEPT_MS, KEPT_PER_ASKER, KEPT_PER_SCOPE, NOBODY, RequestKey, StoredAnswer,
+};
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
 use std::collections::{HashMap, HashSet};
@@ -23,6 +25,12 @@ pub(super) struct Beginning {
 pub(super) struct Finishing {
     pub(super) key: RequestKey,
     pub(super) answer: Option<StoredAnswer>,
+}
+
+/// A request that nobody is at, and that may have begun.
+pub(super) struct Leaving {
+    pub(super) key: RequestKey,
+    pub(super) owner: u64,
 }
 
 /// No key that is kept has a NUL in it, as PostgreSQL has none.
@@ -204,6 +212,43 @@ pub(super) async fn finish(db: &Transaction<'_>, jobs: &[&Finishing]) -> Result<
         .await?;
     }
     Ok(())
+}
+
+/// Leaves what this node began and nobody is at to whoever asks next: different requests at once.
+///
+/// A transaction that was given up may still be on its way to the end, and its row be seen only then.
+/// To insert the same row is to wait for it.
+pub(super) async fn leave_behind(db: &Transaction<'_>, jobs: &[&Leaving]) -> Result<(), Fault> {
+    let mut jobs: Vec<_> = jobs
+        .iter()
+        .map(|job| (clean(&job.key.scope), clean(&job.key.key), signed(job.owner)))
+        .collect();
+    // Everybody locks requests in the same order.
+    jobs.sort();
+    let scopes: Vec<&str> = jobs.iter().map(|(scope, ..)| scope.as_str()).collect();
+    let keys: Vec<&str> = jobs.iter().map(|(_, key, _)| key.as_str()).collect();
+    let owners: Vec<i64> = jobs.iter().map(|(.., owner)| *owner).collect();
+    execute(
+        db,
+        "INSERT INTO requests AS known (scope, request_key, owner, body_hash, begun_at) \
+         SELECT left_behind.*, ''::bytea, 0 \
+         FROM unnest($1::text[], $2::text[], $3::bigint[]) AS left_behind \
+         ON CONFLICT (scope, request_key) DO UPDATE SET owner = $4 \
+         WHERE known.owner = excluded.owner AND known.status IS NULL",
+        &[&scopes, &keys, &owners, &signed(NOBODY)],
+    )
+    .await?;
+    // What is this node's own by now was inserted just before, and nobody has seen it.
+    execute(
+        db,
+        "DELETE FROM requests USING unnest($1::text[], $2::text[], $3::bigint[]) \
+         AS left_behind (scope, request_key, owner) WHERE requests.scope = left_behind.scope \
+         AND requests.request_key = left_behind.request_key \
+         AND requests.owner = left_behind.owner AND requests.status IS NULL",
+        &[&scopes, &keys, &owners],
+    )
+    .await
+    .map(drop)
 }
 
 /// Forgets the oldest answers of scopes and askers above what is kept of each.

@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::nodes::Membership;
-use super::requests::{self, Beginning, Finishing};
+use super::requests::{self, Beginning, Finishing, Leaving};
 use super::writer::{Job, Slot};
 use super::{deliveries, sagas};
 use crate::delivery::Delivered;
@@ -18,6 +18,7 @@ pub(super) enum Write {
     Advance(Box<Transition>, Slot<()>),
     Begin(Beginning, Arc<Membership>, Slot<Begun>),
     Finish(Finishing, Slot<()>),
+    Leave(Leaving, Slot<()>),
     Delivered { channel: String, outcomes: Vec<(String, Delivered)>, slot: Slot<()> },
 }
 
@@ -33,7 +34,9 @@ impl Write {
     fn touches(&self) -> Vec<Touched> {
         match self {
             Self::Advance(transition, _) => vec![Touched::Saga(transition.saga.booking.clone())],
-            Self::Begin(Beginning { key, .. }, ..) | Self::Finish(Finishing { key, .. }, _) => {
+            Self::Begin(Beginning { key, .. }, ..)
+            | Self::Finish(Finishing { key, .. }, _)
+            | Self::Leave(Leaving { key, .. }, _) => {
                 vec![Touched::Request(key.scope.clone(), key.key.clone())]
             }
             Self::Delivered { channel, outcomes, .. } => outcomes
@@ -72,16 +75,18 @@ impl Job for Write {
     fn answer(self, failure: Option<&str>) {
         match self {
             Self::Begin(_, _, slot) => slot.answer(failure),
-            Self::Advance(_, slot) | Self::Finish(_, slot) | Self::Delivered { slot, .. } => {
-                slot.answer(failure);
-            }
+            Self::Advance(_, slot)
+            | Self::Finish(_, slot)
+            | Self::Leave(_, slot)
+            | Self::Delivered { slot, .. } => slot.answer(failure),
         }
     }
 }
 
 async fn run_round(round: Vec<&mut Write>, db: &Transaction<'_>) -> Result<(), Fault> {
     let (mut advances, mut begins, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut told, mut done, mut here) = (Vec::new(), Vec::new(), None);
+    let (mut told, mut left) = (Vec::new(), Vec::new());
+    let (mut done, mut here) = (Vec::new(), None);
     for write in round {
         match write {
             Write::Advance(transition, slot) => advances.push((&**transition, slot)),
@@ -91,6 +96,10 @@ async fn run_round(round: Vec<&mut Write>, db: &Transaction<'_>) -> Result<(), F
             }
             Write::Finish(finishing, slot) => {
                 ends.push(&*finishing);
+                done.push(slot);
+            }
+            Write::Leave(leaving, slot) => {
+                left.push(&*leaving);
                 done.push(slot);
             }
             Write::Delivered { channel, outcomes, slot } => {
@@ -107,6 +116,9 @@ async fn run_round(round: Vec<&mut Write>, db: &Transaction<'_>) -> Result<(), F
     }
     if !ends.is_empty() {
         requests::finish(db, &ends).await?;
+    }
+    if !left.is_empty() {
+        requests::leave_behind(db, &left).await?;
     }
     if !told.is_empty() {
         deliveries::delivered(db, &told).await?;

@@ -174,6 +174,12 @@ impl SqliteLedger {
         self.faults.full.store(full, Ordering::Release);
     }
 
+    /// Makes everything that is written from now on fail for whoever asked, or be answered again.
+    #[cfg(feature = "testing")]
+    pub fn unheard_for_tests(&self, unheard: bool) {
+        self.faults.unheard.store(unheard, Ordering::Release);
+    }
+
     fn ask<T, F>(mailbox: &Mailbox, lane: Lane, run: F) -> Pending<T>
     where
         T: Send + 'static,
@@ -309,6 +315,10 @@ impl Ledger for SqliteLedger {
 
     fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()> {
         self.tell_writer(move |db| Ok(requests::finish(db, &key, answer.as_ref())?))
+    }
+
+    fn leave_behind(&self, key: RequestKey, owner: u64) -> Pending<()> {
+        self.tell_writer(move |db| Ok(requests::leave_behind(db, &key, owner)?))
     }
 
     fn forget_answers(&self, before: Time) -> Pending<u64> {

@@ -1,7 +1,9 @@
 //! Requests with a key, and the answers they were given.
 
 use super::statements::Statements;
-use crate::request::{Begun, KEPT_MS, KEPT_PER_ASKER, KEPT_PER_SCOPE, RequestKey, StoredAnswer};
+use crate::request::{
+    Begun, KEPT_MS, KEPT_PER_ASKER, KEPT_PER_SCOPE, NOBODY, RequestKey, StoredAnswer,
+};
 use crate::rows::{Columns, FromRow};
 use onrush_core::Time;
 use rusqlite::params;
@@ -120,6 +122,20 @@ pub(super) fn finish(
             )
             .map(drop),
     }
+}
+
+/// Leaves what this run began and nobody is at to whoever asks next.
+pub(super) fn leave_behind(
+    db: &Statements<'_>,
+    key: &RequestKey,
+    owner: u64,
+) -> rusqlite::Result<()> {
+    db.execute(
+        "UPDATE requests SET owner = ?4 \
+         WHERE scope = ?1 AND request_key = ?2 AND owner = ?3 AND status IS NULL",
+        params![key.scope, key.key, owner.cast_signed(), NOBODY.cast_signed()],
+    )
+    .map(drop)
 }
 
 /// Forgets the oldest answers of a scope and of an asker above what is kept of each.

@@ -295,6 +295,28 @@ async fn a_caller_who_hangs_up_stops_nothing() {
     assert_eq!(answer.json()["status"], "open");
 }
 
+/// As PostgreSQL may do where it commits what nobody waits for any more.
+#[tokio::test]
+async fn a_request_that_began_although_its_caller_was_told_otherwise_is_done_when_it_comes_again() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    let ledger = shop.server.sqlite_ledger().expect("a file");
+    ledger.unheard_for_tests(true);
+    for what in ["payment", "extend"] {
+        let answer = guest.on_booking(&booking, what, "k").await;
+        assert_eq!(answer.problem(), (503, "LEDGER_UNAVAILABLE".into()), "{what}");
+    }
+    ledger.unheard_for_tests(false);
+    let extended = guest.on_booking(&booking, "extend", "k").await.expect(200);
+    assert_eq!(extended.json()["extensions"], 1);
+    guest.on_booking(&booking, "payment", "k").await.expect(201);
+    // From here on it is as with any other key.
+    let again = guest.on_booking(&booking, "extend", "k").await.expect(200);
+    assert_eq!(extended.body, again.body);
+}
+
 #[tokio::test]
 async fn nothing_is_begun_while_the_ledger_cannot_remember_it() {
     let shop = paid_shop().await;

@@ -5,6 +5,7 @@ use crate::rows::{booking_id, event, held, next, page, saga, to};
 use onrush_core::Time;
 use onrush_ledger::booking::{BookingFilter, Buyer};
 use onrush_ledger::postgres::{PgLedger, PgOpenError, PgOptions, RowToArchive};
+use onrush_ledger::request::{Begun, RequestKey};
 use onrush_ledger::{Ledger, LedgerError};
 use onrush_testkit::{Postgres, need};
 use std::net::TcpListener;
@@ -89,6 +90,39 @@ async fn what_is_not_done_in_time_fails_and_is_not_done_later() {
     assert_eq!(books.saga_record(&id).await, Ok(None));
     assert_eq!(books.buyer(&id).await, Ok(None));
     assert_eq!(books.cursor().await, Ok(0));
+}
+
+/// Whoever began them was told that nobody knows, and asks again with the same key.
+#[tokio::test]
+async fn requests_that_began_unheard_amid_a_stall_are_not_under_way_for_ever() {
+    let Some(books) = Books::new().await else { return };
+    let options = PgOptions { pool_size: 2, patience_ms: 1_000, ..PgOptions::default() };
+    let ledger = open_with(&books.url, options).await;
+    let (client, connection) = tokio_postgres::connect(&books.url, NoTls).await.expect("connected");
+    let connection = tokio::spawn(connection);
+    let key = |key: &str| RequestKey { scope: "s".into(), key: key.into(), asker: None };
+    let begin = |name: &str| ledger.begin(key(name), [1; 32], 7, Time(5));
+    client.batch_execute("BEGIN; LOCK TABLE requests").await.expect("locked");
+    let first = begin("k1");
+    let waits = async {
+        let sql = "SELECT 1 FROM pg_locks WHERE relation = 'requests'::regclass AND NOT granted";
+        while client.query_opt(sql, &[]).await.expect("read").is_none() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(20), waits).await.expect("in time");
+    // It is taken up when the first one is given up, and has as long again as its asker waits.
+    let second = begin("k2");
+    let (first, second) = tokio::join!(first, second);
+    assert!(is_unavailable(&first) && is_unavailable(&second), "{first:?} {second:?}");
+    client.batch_execute("ROLLBACK").await.expect("given back");
+    connection.abort();
+    assert_eq!(begin("k3").await, Ok(Begun::Fresh));
+    for name in ["k1", "k2"] {
+        ledger.leave_behind(key(name), 7).await.expect("left");
+        let begun = begin(name).await.expect("an answer");
+        assert_ne!(begun, Begun::InProgress, "{name}");
+    }
 }
 
 #[tokio::test]
@@ -210,21 +244,6 @@ async fn server_that_is_killed_amid_callers_loses_nothing_that_was_answered() {
     assert_eq!(versions, CALLERS as u64);
 }
 
-#[tokio::test]
-async fn news_are_heard_again_after_a_restart() {
-    let Some((mut server, ledger)) = alone().await else { return };
-    let (mut newest, mut flags) = (ledger.newest(), ledger.watch_flags());
-    server.restart().expect("it starts");
-    works(&ledger).await;
-    let row = RowToArchive { seq: 1, at: Time(5), changes: "[]".into(), mark: None };
-    ledger.append(event("gala"), 0, None, vec![row]).await.expect("archived");
-    ledger.set_flag("lua_atomic", 5).await.expect("set");
-    let heard = async {
-        newest.wait_for(|newest| *newest == 1).await.expect("it is open");
-        flags.wait_for(|flags| flags.get("lua_atomic") == Some(&5)).await.expect("it is open");
-    };
-    timeout(Duration::from_secs(20), heard).await.expect("in time");
-}
 /// Writes until it is done.
 async fn writes(ledger: &PgLedger) {
     let writes = async {
@@ -292,4 +311,20 @@ async fn connection_on_which_nothing_can_be_written_any_more_is_given_up() {
     };
     timeout(Duration::from_secs(30), kept).await.expect("it writes again");
     line.abort();
+}
+
+#[tokio::test]
+async fn news_are_heard_again_after_a_restart() {
+    let Some((mut server, ledger)) = alone().await else { return };
+    let (mut newest, mut flags) = (ledger.newest(), ledger.watch_flags());
+    server.restart().expect("it starts");
+    works(&ledger).await;
+    let row = RowToArchive { seq: 1, at: Time(5), changes: "[]".into(), mark: None };
+    ledger.append(event("gala"), 0, None, vec![row]).await.expect("archived");
+    ledger.set_flag("lua_atomic", 5).await.expect("set");
+    let heard = async {
+        newest.wait_for(|newest| *newest == 1).await.expect("it is open");
+        flags.wait_for(|flags| flags.get("lua_atomic") == Some(&5)).await.expect("it is open");
+    };
+    timeout(Duration::from_secs(20), heard).await.expect("in time");
 }

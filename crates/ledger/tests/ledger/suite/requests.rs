@@ -58,6 +58,45 @@ async fn request_that_another_run_left_unfinished_begins_anew() {
 }
 
 #[tokio::test]
+async fn request_that_is_left_behind_begins_anew_in_any_run() {
+    let Some(books) = Books::new().await else { return };
+    let leave = async |owner| books.leave_behind(key("k"), owner).await.expect("left");
+    for again in [THIS_RUN, NEXT_RUN] {
+        begin(&books, BODY, THIS_RUN, 5).await;
+        leave(THIS_RUN).await;
+        assert_eq!(begin(&books, OTHER_BODY, again, 6).await, Begun::OtherBody);
+        assert_eq!(begin(&books, BODY, again, 6).await, Begun::Unfinished);
+        assert_eq!(begin(&books, BODY, again, 7).await, Begun::InProgress);
+        books.finish(key("k"), None).await.expect("forgotten");
+    }
+    // What did not begin, did elsewhere, or has an answer, stays as it is.
+    leave(THIS_RUN).await;
+    assert_eq!(books.known(key("k"), BODY, THIS_RUN, Time(8)).await, Ok(None));
+    assert_eq!(begin(&books, BODY, THIS_RUN, 8).await, Begun::Fresh);
+    leave(NEXT_RUN).await;
+    assert_eq!(begin(&books, BODY, THIS_RUN, 9).await, Begun::InProgress);
+    books.finish(key("k"), Some(answer("first"))).await.expect("kept");
+    leave(THIS_RUN).await;
+    assert_eq!(begin(&books, BODY, THIS_RUN, 9).await, Begun::Answered(answer("first")));
+}
+
+#[tokio::test]
+async fn request_that_is_left_behind_while_it_begins_is_so_afterwards() {
+    let Some(books) = Books::new().await else { return };
+    let begun: Vec<_> =
+        (0..50).map(|n| books.begin(key(&format!("k{n}")), BODY, THIS_RUN, Time(5))).collect();
+    let left: Vec<_> =
+        (0..50).map(|n| books.leave_behind(key(&format!("k{n}")), THIS_RUN)).collect();
+    for (begun, left) in begun.into_iter().zip(left) {
+        assert_eq!((begun.await, left.await), (Ok(Begun::Fresh), Ok(())));
+    }
+    for n in 0..50 {
+        let begun = books.begin(key(&format!("k{n}")), BODY, THIS_RUN, Time(6)).await;
+        assert_eq!(begun, Ok(Begun::Unfinished), "k{n}");
+    }
+}
+
+#[tokio::test]
 async fn request_that_was_left_unfinished_long_ago_is_as_good_as_new() {
     let Some(books) = Books::new().await else { return };
     begin(&books, BODY, THIS_RUN, 5).await;
