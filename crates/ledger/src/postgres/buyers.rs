@@ -3,12 +3,13 @@
 use super::access::withdrawing;
 use super::database::{Ask, all};
 use super::fault::Fault;
+use super::retention::{self, Whom};
 use super::rows::{BuyerRow, limit, parsed, put_in, row_of};
 use crate::booking::{Buyer, BuyerOf};
 use crate::lists::{self, bookings_by};
 use crate::rows::BUYERS;
 use deadpool_postgres::{Client, Transaction};
-use onrush_core::ids::{BookingId, EventId};
+use onrush_core::ids::BookingId;
 use std::collections::BTreeSet;
 use tokio_postgres::Row;
 
@@ -89,19 +90,6 @@ pub(super) async fn erase_these(db: &Transaction<'_>, bookings: &[String]) -> Re
     both(&erased, &all(db, sql, &[&bookings]).await?)
 }
 
-/// The same for a whole event.
-async fn erase_event(db: &Transaction<'_>, event: &EventId) -> Result<u64, Fault> {
-    // Of what was never named there is nothing to hide.
-    let sql = erasing!(concat!(
-        "SELECT booking_id FROM buyers WHERE booking_id IN (",
-        bookings_by!("event_id"),
-        ")"
-    ));
-    let erased = all(db, sql, &[&event.as_str()]).await?;
-    let sql = unnaming!("event_id = $1 AND buyer_name IS NOT NULL");
-    both(&erased, &all(db, sql, &[&event.as_str()]).await?)
-}
-
 /// The same for an address: what was issued to it, also for bookings that have another buyer by now.
 /// What was issued to others stays.
 async fn erase_address(db: &Transaction<'_>, email_lower: &str) -> Result<u64, Fault> {
@@ -120,7 +108,7 @@ fn both(erased: &[Row], unnamed: &[Row]) -> Result<u64, Fault> {
     Ok(bookings.len() as u64)
 }
 
-/// Forgets people.
+/// Forgets people; of an event, those of [`crate::retention::ERASED_AT_ONCE`] bookings at most.
 pub(super) struct EraseBuyer(pub(super) BuyerOf);
 
 impl Ask<u64> for EraseBuyer {
@@ -138,7 +126,7 @@ impl Ask<u64> for EraseBuyer {
             // No address that is kept has a NUL in it.
             BuyerOf::Email(email) if email.contains('\0') => return Ok(0),
             BuyerOf::Email(email) => erase_address(&db, &email.to_lowercase()).await?,
-            BuyerOf::Event(event) => erase_event(&db, event).await?,
+            BuyerOf::Event(event) => retention::erase_some(&db, event, Whom::All).await?,
         };
         db.commit().await?;
         Ok(erased)

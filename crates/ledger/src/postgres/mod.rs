@@ -64,6 +64,7 @@ use crate::money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
 use crate::request::{Begun, RequestKey, StoredAnswer};
+use crate::retention::ERASED_AT_ONCE;
 use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use crate::session::{BrowserSession, SessionsOf};
 use crate::{Ledger, LedgerError, Page, Pending, lists};
@@ -361,7 +362,12 @@ impl Ledger for PgLedger {
     }
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
-        self.write(buyers::EraseBuyer(whose))
+        match &whose {
+            BuyerOf::Event(_) => self.forget(ERASED_AT_ONCE, buyers::EraseBuyer(whose)),
+            BuyerOf::Booking(_) | BuyerOf::User(_) | BuyerOf::Email(_) => {
+                self.write(buyers::EraseBuyer(whose))
+            }
+        }
     }
 
     fn bookings_of(

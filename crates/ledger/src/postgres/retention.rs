@@ -5,7 +5,7 @@ use super::database::{Ask, all, execute};
 use super::fault::Fault;
 use super::rows::{limit, parsed};
 use crate::retention::{ERASED_AT_ONCE, at_rest, bookings_of};
-use deadpool_postgres::Client;
+use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use tokio_postgres::Row;
@@ -60,40 +60,73 @@ impl Ask<Vec<EventId>> for Over {
     }
 }
 
-/// Which bookings of a table are an event's and at rest.
+/// Which bookings of a table are an event's.
 macro_rules! of_event {
-    ($table:literal) => {
-        concat!(
-            "booking_id > $1 AND booking_id < $2 \
-             AND position('.' IN substr(booking_id, $3::bigint::integer)) = 0 AND ",
-            at_rest!($table)
-        )
+    () => {
+        "booking_id > $1 AND booking_id < $2 \
+         AND position('.' IN substr(booking_id, $3::bigint::integer)) = 0"
     };
 }
 
-/// Erases some who bought at an event.
+/// The statements that find whom to erase: some who buy, and some whom documents name although their
+/// bookings have no buyer. What follows says for which of an event's bookings.
+macro_rules! finding {
+    ($and_of_buyers:expr, $and_of_receipts:expr) => {
+        [
+            concat!(
+                "SELECT booking_id FROM buyers WHERE ",
+                of_event!(),
+                $and_of_buyers,
+                " ORDER BY booking_id LIMIT $4 FOR UPDATE OF buyers"
+            ),
+            concat!(
+                "SELECT DISTINCT booking_id FROM receipts WHERE buyer_name IS NOT NULL AND ",
+                of_event!(),
+                $and_of_receipts,
+                " ORDER BY booking_id LIMIT $4"
+            ),
+        ]
+    };
+}
+
+/// Whom of an event to erase.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whom {
+    /// Everybody.
+    All,
+    /// Those for whose bookings nothing is under way.
+    AtRest,
+}
+
+/// Erases some who bought at an event; says for how many bookings. Where it was [`ERASED_AT_ONCE`],
+/// there may be more.
+pub(super) async fn erase_some(
+    db: &Transaction<'_>,
+    event: &EventId,
+    whom: Whom,
+) -> Result<u64, Fault> {
+    let (from, to, rest) = bookings_of(event);
+    let [of_buyers, of_receipts] = match whom {
+        Whom::All => finding!("", ""),
+        Whom::AtRest => {
+            finding!(concat!(" AND ", at_rest!("buyers")), concat!(" AND ", at_rest!("receipts")))
+        }
+    };
+    let buyers = all(db, of_buyers, &[&from, &to, &rest, &signed(ERASED_AT_ONCE)]).await?;
+    let erased = buyers::erase_these(db, &texts(&buyers)?).await?;
+    // Where the last buyer is gone, what was issued may name an earlier one.
+    let most = signed(ERASED_AT_ONCE.saturating_sub(erased));
+    let named = all(db, of_receipts, &[&from, &to, &rest, &most]).await?;
+    Ok(erased + buyers::erase_these(db, &texts(&named)?).await?)
+}
+
+/// Erases some who bought at an event, where nothing is under way.
 pub(super) struct EraseOf(pub(super) EventId);
 
 impl Ask<u64> for EraseOf {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
-        let (from, to, rest) = bookings_of(&self.0);
         let db = db.transaction().await?;
-        let sql = concat!(
-            "SELECT booking_id FROM buyers WHERE ",
-            of_event!("buyers"),
-            " ORDER BY booking_id LIMIT $4 FOR UPDATE OF buyers"
-        );
-        let buyers = all(&db, sql, &[&from, &to, &rest, &signed(ERASED_AT_ONCE)]).await?;
-        let erased = buyers::erase_these(&db, &texts(&buyers)?).await?;
-        // Where the last buyer is gone, what was issued may name an earlier one.
-        let sql = concat!(
-            "SELECT DISTINCT booking_id FROM receipts WHERE buyer_name IS NOT NULL AND ",
-            of_event!("receipts"),
-            " ORDER BY booking_id LIMIT $4"
-        );
-        let most = signed(ERASED_AT_ONCE.saturating_sub(erased));
-        let named = all(&db, sql, &[&from, &to, &rest, &most]).await?;
-        let erased = erased + buyers::erase_these(&db, &texts(&named)?).await?;
+        let erased = erase_some(&db, &self.0, Whom::AtRest).await?;
         db.commit().await?;
         Ok(erased)
     }

@@ -33,6 +33,7 @@ mod sagas;
 mod archive;
 mod claims;
 mod encrypted;
+mod erasing;
 mod files;
 mod history;
 mod nodes;
