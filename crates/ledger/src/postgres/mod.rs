@@ -8,8 +8,8 @@
 //! ```
 //!
 //! What is answered is committed. A call that PostgreSQL does not answer in time fails as
-//! [`LedgerError::Unavailable`]; connections come back by themselves. Connections are not
-//! encrypted: the way to PostgreSQL has to be a private one.
+//! [`LedgerError::Unavailable`]; connections come back by themselves. Whether they are encrypted,
+//! [`Protection`] says.
 
 mod access;
 mod actions;
@@ -345,11 +345,11 @@ impl Ledger for PgLedger {
         self.gather(Lane::Always, |slot| Write::Finish(Finishing { key, answer }, slot))
     }
 
-    fn forget_answers(&self, before: Time) -> Pending<u64> {
     fn leave_behind(&self, key: RequestKey, owner: u64) -> Pending<()> {
         self.gather(Lane::Always, |slot| Write::Leave(Leaving { key, owner }, slot))
     }
 
+    fn forget_answers(&self, before: Time) -> Pending<u64> {
         self.forget(requests::FORGOTTEN_AT_ONCE, requests::Forget(before))
     }
 

@@ -37,6 +37,8 @@ struct Listener {
     flags: watch::Sender<Arc<Flags>>,
     /// Whether the archive had less than was seen before, when it was looked at last.
     is_behind: AtomicBool,
+    /// False once it was said that nothing is heard, until something is.
+    is_heard: AtomicBool,
 }
 
 /// Starts to listen, once what there is so far was read. Ends when the sender of `stop` is gone.
@@ -55,6 +57,7 @@ pub(super) async fn listen(
         newest: newest.clone(),
         flags,
         is_behind: AtomicBool::new(false),
+        is_heard: AtomicBool::new(true),
     };
     listener.look().await?;
     let task = tokio::spawn(listener.run(stop));
@@ -63,19 +66,17 @@ pub(super) async fn listen(
 
 impl Listener {
     async fn run(self, mut stop: watch::Receiver<()>) {
-        let mut is_heard = true;
         loop {
             let outcome = tokio::select! {
                 // Nothing is ever sent: it ends when the ledger is closed.
                 _ = stop.changed() => return,
                 outcome = self.hear() => outcome,
             };
+            // It is said once, however often it is tried in vain.
             if let Err(fault) = outcome
-                && std::mem::take(&mut is_heard)
+                && self.is_heard.swap(false, Ordering::Relaxed)
             {
                 tracing::warn!(%fault, "what other nodes do is not heard; trying again");
-            } else {
-                is_heard = true;
             }
             tokio::select! {
                 _ = stop.changed() => return,
@@ -114,6 +115,7 @@ impl Listener {
             .map_err(|_| Fault::Slow)??;
         // What was done before is not heard.
         self.look().await?;
+        self.is_heard.store(true, Ordering::Relaxed);
         let mut tick = interval(SAYS_SO_EACH);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -7,7 +7,7 @@ use onrush_ledger::booking::{BookingFilter, Buyer};
 use onrush_ledger::postgres::{PgLedger, PgOpenError, PgOptions, RowToArchive};
 use onrush_ledger::request::{Begun, RequestKey};
 use onrush_ledger::{Ledger, LedgerError};
-use onrush_testkit::{Postgres, need};
+use onrush_testkit::{Log, Postgres, need};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 use tokio_postgres::NoTls;
+use tracing::Level;
 
 /// A server that no other test uses, and a ledger there.
 async fn alone() -> Option<(Postgres, PgLedger)> {
@@ -327,4 +328,21 @@ async fn news_are_heard_again_after_a_restart() {
         flags.wait_for(|flags| flags.get("lua_atomic") == Some(&5)).await.expect("it is open");
     };
     timeout(Duration::from_secs(20), heard).await.expect("in time");
+}
+
+#[tokio::test]
+async fn news_that_are_not_heard_are_told_of_once() {
+    let Some((mut server, ledger)) = alone().await else { return };
+    let (log, _guard) = Log::begin(Level::WARN);
+    server.stop();
+    // Whoever listens is let in and hung up on, again and again.
+    let there = tokio::net::TcpListener::bind(("127.0.0.1", server.port())).await.expect("free");
+    let tried = async {
+        for _ in 0..6 {
+            drop(there.accept().await.expect("a connection"));
+        }
+    };
+    timeout(Duration::from_secs(30), tried).await.expect("it goes on trying");
+    assert_eq!(log.count("what other nodes do is not heard"), 1, "{}", log.text());
+    drop((there, ledger));
 }
