@@ -142,18 +142,17 @@ test("hand scanner that does not wait for an answer loses no ticket", async () =
   await close();
 });
 
+/** An answer of the server that is no admission. */
+function problem(status: number, code: string, retryable: boolean) {
+  return {
+    status,
+    contentType: "application/problem+json",
+    body: JSON.stringify({ code, status, title: code, detail: `it says ${code}`, retryable }),
+  };
+}
+
 /** What the server says that was told to stop while it decided. */
-const STOPPED = {
-  status: 503,
-  contentType: "application/problem+json",
-  body: JSON.stringify({
-    code: "STOPPED",
-    status: 503,
-    title: "Stopped",
-    detail: "it stops",
-    retryable: true,
-  }),
-};
+const STOPPED = problem(503, "STOPPED", true);
 
 test.each([
   ["lost", (route: Route) => route.abort()],
@@ -174,6 +173,74 @@ test.each([
   await page.getByRole("heading", { name: "Welcome" }).waitFor();
   expect(await page.getByText("Used already").count()).toBe(0);
   await page.getByText("by this device, whose first answer got lost").waitFor();
+  await close();
+});
+
+test.each([
+  [503, "EVENT_REBUILDING"],
+  [429, "TOO_MANY_CONNECTIONS"],
+])("answer %i %s says nothing of the ticket, which is let in when asked again", async (status, code) => {
+  const ticket = await ticketCode(server, await sell(server, "door", { pools: { ga: 1 } }));
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+  await page.route("**/api/v1/check-in", (route) => route.fulfill(problem(status, code, true)));
+  await type(page, ticket);
+  await page.locator(".result h2").waitFor();
+  expect(await page.locator(".result h2").innerText()).toBe("Not known");
+  expect(await page.getByText("Not valid").count()).toBe(0);
+  await page.unroute("**/api/v1/check-in");
+  await page.getByRole("button", { name: "Ask again" }).click();
+  await page.getByRole("heading", { name: "Welcome" }).waitFor();
+  await close();
+});
+
+test("key without the right to let in is trouble, and says nothing of the ticket", async () => {
+  const codes: string[] = [];
+  for (const pools of [{ ga: 1 }, { ga: 1 }]) {
+    codes.push(await ticketCode(server, await sell(server, "door", { pools })));
+  }
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+  await type(page, codes[0]!);
+  await page.getByRole("heading", { name: "Welcome" }).waitFor();
+  await page.route("**/api/v1/check-in", (route) => route.fulfill(problem(403, "SCOPE_MISSING", false)));
+  await type(page, codes[1]!);
+  await page.getByRole("alert").waitFor();
+  expect(await page.getByText("Not valid").count()).toBe(0);
+  // Nor is the ticket before taken for this one.
+  expect(await page.getByRole("heading", { name: "Welcome" }).count()).toBe(0);
+  await page.unroute("**/api/v1/check-in");
+  await type(page, codes[1]!);
+  await page.getByRole("heading", { name: "Welcome" }).waitFor();
+  await close();
+});
+
+test("event remembered from another day that is gone leaves all events to choose from", async () => {
+  const code = await ticketCode(server, await sell(server, "door", { pools: { ga: 1 } }));
+  const { page, close } = await visit(browser);
+  await page.addInitScript(() => localStorage.setItem("onrush.check-in.event", "gone"));
+  await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+  await page.getByRole("option", { name: "Event other-door" }).waitFor({ state: "attached" });
+  expect(await page.getByLabel("Tickets for").inputValue()).toBe("");
+  await type(page, code);
+  await page.locator(".result h2").waitFor();
+  expect(await page.locator(".result h2").innerText()).toBe("Welcome");
+  await close();
+});
+
+test("event on the second page of the list can be chosen, and stays chosen", async () => {
+  const { page, close } = await visit(browser);
+  await page.addInitScript(() => localStorage.setItem("onrush.check-in.event", "other-door"));
+  // A server of so many events that the list comes in pages.
+  await page.route(/\/api\/v1\/events\?/, async (route) => {
+    const all = (await (await route.fetch()).json()).events as { event: string }[];
+    const isSecond = new URL(route.request().url()).searchParams.has("after");
+    const events = all.filter(({ event }) => (event === "other-door") === isSecond);
+    await route.fulfill({ json: { events, ...(!isSecond && { next: "door" }) } });
+  });
+  await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+  await page.getByRole("option", { name: "Event other-door" }).waitFor({ state: "attached" });
+  expect(await page.getByLabel("Tickets for").inputValue()).toBe("other-door");
   await close();
 });
 
@@ -219,6 +286,36 @@ test("camera reads a ticket's QR code", async () => {
   } finally {
     await filming.close();
     await rm(dir, { recursive: true });
+  }
+});
+
+test("camera that starts when the page is left already is switched off", async () => {
+  const filming = await launch(["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]);
+  try {
+    const { page } = await visit(filming, { permissions: ["camera"] });
+    await page.addInitScript(() => {
+      const cameras = navigator.mediaDevices;
+      const own = cameras.getUserMedia.bind(cameras);
+      const released = new Promise<void>((resolve) => Object.assign(window, { release: resolve }));
+      cameras.getUserMedia = async (wish) => {
+        await released;
+        const stream = await own(wish);
+        Object.assign(window, { tracks: stream.getTracks() });
+        return stream;
+      };
+    });
+    await signIn(page, server, "/admin/check-in");
+    await page.getByRole("button", { name: "Start camera" }).click();
+    await page.getByRole("link", { name: "Events", exact: true }).click();
+    await page.getByRole("heading", { name: "Events" }).waitFor();
+    await page.evaluate(() => (window as unknown as { release: () => void }).release());
+    const states = () =>
+      page.evaluate(() =>
+        (window as unknown as { tracks?: MediaStreamTrack[] }).tracks?.map((track) => track.readyState),
+      );
+    await expect.poll(states).toEqual(["ended"]);
+  } finally {
+    await filming.close();
   }
 });
 

@@ -285,3 +285,55 @@ test("who may only read sees what the room is set to, and nothing to set it with
   expect(complaints).toEqual([]);
   await close();
 });
+
+/** The control room of a draw whose prequeue is open, in front of somebody. */
+async function beforeDraw(event: string): Promise<{ page: Page; close: () => Promise<void> }> {
+  await openEvent(server, event, {
+    pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }],
+    settings: { room: { capacity: 1, order: "draw" } },
+    phase: "prequeue",
+  });
+  const { page, close } = await visit(browser);
+  const looked = page.waitForResponse(`**/events/${event}/draw`);
+  await signIn(page, server, `/admin/events/${event}`);
+  await looked;
+  await page.getByRole("button", { name: "Close prequeue" }).waitFor();
+  return { page, close };
+}
+
+test("sale of a draw is not opened on what was known of the draw before", async () => {
+  const { page, close } = await beforeDraw("draw-lost");
+  // Somebody else closes the prequeue: a public value is promised now.
+  await server.organise("POST", "/events/draw-lost/prequeue/close");
+  await page.route("**/events/draw-lost/draw", (route) => route.abort());
+  const open = page.getByRole("button", { name: "Open the sale" });
+  await open.click();
+  const said = page.getByRole("dialog").or(page.getByRole("group", { name: "The sale" }).getByRole("alert"));
+  await said.first().waitFor();
+  expect(await page.getByRole("dialog").count()).toBe(0);
+  await page.unroute("**/events/draw-lost/draw");
+  await open.click();
+  await page
+    .getByRole("dialog")
+    .getByLabel(/^Public value/)
+    .waitFor();
+  expect(await page.getByRole("alert").count()).toBe(0);
+  await close();
+});
+
+test("dialog that waits for the draw is the one that was asked for, and nothing else is asked meanwhile", async () => {
+  const { page, close } = await beforeDraw("draw-slow");
+  let answer = () => {};
+  const held = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/events/draw-slow/draw", async (route) => {
+    await held;
+    await route.continue();
+  });
+  const asked = page.waitForRequest("**/events/draw-slow/draw");
+  await page.getByRole("button", { name: "Open the sale" }).click();
+  await asked;
+  await expect.poll(() => page.getByRole("button", { name: "Close the sale" }).isDisabled()).toBe(true);
+  answer();
+  await page.getByRole("dialog").getByRole("button", { name: "Open the sale" }).waitFor();
+  await close();
+});

@@ -41,7 +41,7 @@ interface Ticket {
  */
 const unanswered = new Map<string, string>();
 
-/** Answers that say nothing of whether the ticket was used. */
+/** Answers that say nothing of the ticket: the server may have used it, or is to be asked again. */
 const UNDECIDED = new Set(["ENGINE_UNREACHABLE", "STOPPED", "INTERNAL"]);
 
 /** Lets a ticket's bearer in, or says why not. `event`: only tickets for it. */
@@ -69,9 +69,10 @@ async function outcome(code: string, event: string | undefined): Promise<Outcome
       unanswered.set(code, key);
       return { kind: "unknown" };
     }
-    if (!(error instanceof Refused)) throw error;
+    // Who may not let anybody in learns nothing of the ticket.
+    if (!(error instanceof Refused) || error.status === 401 || error.status === 403) throw error;
     // It is answered, and may have been done all the same.
-    if (UNDECIDED.has(error.code)) {
+    if (error.retryable || UNDECIDED.has(error.code)) {
       unanswered.set(code, key);
       return { kind: "unknown" };
     }
