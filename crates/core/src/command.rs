@@ -274,7 +274,8 @@ pub enum Command {
         /// The payment that succeeded.
         payment: Option<PaymentId>,
     },
-    /// Takes a confirmed booking back; its units are free again.
+    /// Takes a confirmed booking back; its units are free again. Again it gets the first answer, but
+    /// for an organiser who gives back another amount: what goes back is decided once.
     CancelConfirmed {
         /// The booking.
         booking: BookingId,

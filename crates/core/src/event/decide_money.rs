@@ -241,7 +241,17 @@ impl Event {
         };
         match &hold.state {
             HoldState::Confirmed { .. } => {}
-            HoldState::Cancelled { .. } => {
+            HoldState::Cancelled { refund_minor, .. } => {
+                // What goes back is decided once: nobody is told that another amount does.
+                let goes_back = match terms {
+                    CancelTerms::Buyer { .. } => *refund_minor,
+                    CancelTerms::Organiser { refund_minor: wanted } => {
+                        wanted.unwrap_or(hold.terms.amount_minor)
+                    }
+                };
+                if goes_back != *refund_minor {
+                    return Err(Refusal::InvalidStatus { booking_status: HoldStatus::Cancelled });
+                }
                 return Ok(Decision::nothing(Reply::Hold(hold.view())));
             }
             state @ (HoldState::Held { .. }

@@ -5,7 +5,7 @@ use crate::stage::{
     OPENING, begin, booking_id, cancel, check_in, confirm, hold, hold_ga, lines, reason, release,
 };
 use onrush_core::command::CancelTerms;
-use onrush_core::hold::HoldState;
+use onrush_core::hold::{HoldState, HoldStatus};
 use onrush_core::ids::ScanId;
 use onrush_core::settings::{Fees, RefundRule, Settings};
 use onrush_core::{Command, Refusal, Reply};
@@ -245,18 +245,39 @@ fn the_organiser_gives_back_all_or_part_and_never_more_than_was_paid() {
 }
 
 #[test]
-fn cancelling_twice_gives_the_first_answer_whoever_asks() {
-    let mut stage = paid(policy());
-    buy(&mut stage, hold_ga("b1", "ann", 2));
-    let first = stage.ok(cancel("b1", Some(1_000)));
-    let changes = stage.journal.len();
-    stage.pass_ms(1_000);
-    for again in [cancel("b1", Some(1_000)), cancel("b1", None), cancel_as_buyer("b1", "ann")] {
-        assert_eq!(stage.ok(again), first, "no second refund, and no other one");
+fn cancelling_twice_gives_the_first_answer_while_the_same_amount_goes_back() {
+    // A buyer has no say in the amount, so that what went back is what they asked for.
+    for (first, same) in [(Some(1_000), Some(1_000)), (None, Some(10_000)), (Some(10_000), None)] {
+        let mut stage = paid(policy());
+        buy(&mut stage, hold_ga("b1", "ann", 2));
+        let first = stage.ok(cancel("b1", first));
+        let changes = stage.journal.len();
+        stage.pass_ms(1_000);
+        for again in [cancel("b1", same), cancel_as_buyer("b1", "ann")] {
+            assert_eq!(stage.ok(again), first, "no second refund, and no other one");
+        }
+        stage.refused(cancel_as_buyer("b1", "bob"), "RESERVATION_NOT_FOUND");
+        assert_eq!(stage.journal.len(), changes);
+        assert_eq!(stage.free("ga"), 10);
+        stage.check_recovery();
     }
-    stage.refused(cancel_as_buyer("b1", "bob"), "RESERVATION_NOT_FOUND");
+}
+
+#[test]
+fn an_organiser_is_not_told_that_an_amount_goes_back_which_does_not() {
+    let mut stage = paid(policy());
+    stage.pass_ms(20 * DAY_MS);
+    buy(&mut stage, hold_ga("b1", "ann", 2));
+    let half = stage.ok(cancel_as_buyer("b1", "ann"));
+    let state = HoldState::Cancelled { at: stage.now, refund_minor: 5_000 };
+    assert_eq!(hold_view(half.clone()).state, state);
+    let changes = stage.journal.len();
+    let refusal = Refusal::InvalidStatus { booking_status: HoldStatus::Cancelled };
+    for other in [None, Some(10_000), Some(4_999), Some(0), Some(-1), Some(10_001)] {
+        assert_eq!(stage.run(cancel("b1", other)), Err(refusal.clone()), "{other:?}");
+    }
+    assert_eq!(stage.ok(cancel("b1", Some(5_000))), half);
     assert_eq!(stage.journal.len(), changes);
-    assert_eq!(stage.free("ga"), 10);
     stage.check_recovery();
 }
 

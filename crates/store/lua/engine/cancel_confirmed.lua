@@ -2,7 +2,7 @@
 --
 -- Args      1 booking · 2 by · 3 why · 4 the user, if a buyer cancels by the event's rules, or '' ·
 --           5 what the organiser gives back, in minor units; '' is all that was paid
--- Reply     {"hold":…}; again changes nothing
+-- Reply     {"hold":…}; again changes nothing, and is refused to an organiser who gives back another amount
 -- Refusals  RESERVATION_NOT_FOUND INVALID_STATUS ALREADY_CHECKED_IN NOT_CANCELLABLE REFUND_EXCEEDS_PAID
 --           REFUND_BETWEEN_STEPS
 -- Changes   confirmed_cancelled
@@ -41,6 +41,10 @@ local hold = hold_get(A(1))
 if not hold or (buyer ~= '' and hold.user ~= buyer) then
   return no('RESERVATION_NOT_FOUND')
 elseif hold.state == 'cancelled' then
+  -- What goes back is decided once: nobody is told that another amount does.
+  if buyer == '' and (wanted or tonumber(hold.amount)) ~= tonumber(hold.refund) then
+    return no('INVALID_STATUS', '"booking_status":"cancelled"')
+  end
   return commit(hold_reply(hold))
 elseif hold.state ~= 'confirmed' then
   return no('INVALID_STATUS', '"booking_status":"' .. hold.state .. '"')

@@ -235,7 +235,19 @@ impl Oracle {
         };
         match known.state.status() {
             HoldStatus::Confirmed => {}
-            HoldStatus::Cancelled => return self.shown(id),
+            booking_status @ HoldStatus::Cancelled => {
+                // The first decision about the money stands, and no other is said to.
+                let HoldState::Cancelled { refund_minor, .. } = known.state else {
+                    unreachable!("the status is the state's")
+                };
+                let all_minor = known.terms.amount_minor;
+                return match buyer {
+                    None if wanted.unwrap_or(all_minor) != refund_minor => {
+                        Err(Refusal::InvalidStatus { booking_status })
+                    }
+                    Some(_) | None => self.shown(id),
+                };
+            }
             booking_status @ (HoldStatus::Held
             | HoldStatus::Paying
             | HoldStatus::Released

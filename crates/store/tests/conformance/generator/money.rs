@@ -111,7 +111,17 @@ impl Generator {
                     CancelTerms::Organiser { refund_minor }
                 };
                 let reason = self.reason();
-                self.ask(Command::CancelConfirmed { booking, reason, terms });
+                let cancel = |terms| {
+                    let (booking, reason) = (booking.clone(), reason.clone());
+                    Command::CancelConfirmed { booking, reason, terms }
+                };
+                self.ask(cancel(terms));
+                // Some organisers cancel once more, with the same amount or another.
+                let nth = self.fresh[3];
+                if nth.is_multiple_of(2) {
+                    let refund_minor = [None, Some(0), Some(60)][nth as usize / 2 % 3];
+                    self.ask(cancel(CancelTerms::Organiser { refund_minor }));
+                }
             }
             _ => {
                 let (booking, ..) =
