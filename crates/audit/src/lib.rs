@@ -2,6 +2,7 @@
 //! what does not add up.
 
 mod books;
+mod borrowed;
 #[cfg(feature = "cluster")]
 mod cluster;
 #[cfg(feature = "cluster")]

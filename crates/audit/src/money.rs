@@ -6,6 +6,7 @@
 //! judged, so that a server may be running.
 
 use super::books::{Feed, Rows};
+use super::borrowed::Borrowed;
 use super::receipts::{Issued, ReceiptAudit};
 use super::verdict::{
     AtGateway, SagaPlace, Sold, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
@@ -142,6 +143,7 @@ pub(super) fn audit(
     let mut auditor = Auditor {
         money: Money { gateway: gateway.is_some(), noticed, ..Money::default() },
         gateway,
+        borrowed: Borrowed::among(&bookings),
         bookings,
         unread,
         sagas: HashMap::new(),
@@ -310,6 +312,7 @@ struct Auditor<'a> {
     money: Money,
     gateway: Option<Gateway>,
     bookings: HashMap<BookingId, Sold>,
+    borrowed: Borrowed,
     /// Events whose history is in files that were not read.
     unread: HashSet<EventId>,
     /// The sagas that were read, and whether they are at their end.
@@ -354,6 +357,7 @@ impl Auditor<'_> {
             self.sagas.insert(booking.clone(), SagaPlace::Open);
         }
         for payment in &record.payments {
+            self.violations.extend(self.borrowed.found(booking, &payment.payment));
             if let Some(gateway) = &mut self.gateway {
                 gateway.payments.remove(&payment.payment);
             }

@@ -213,6 +213,32 @@ async fn the_box_office_cannot_confirm_what_is_being_paid_for_online() {
 }
 
 #[tokio::test]
+async fn the_box_office_cannot_confirm_with_the_payment_of_another_booking() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let (online, counter) = (guest.hold_ga("o", 1).await, guest.hold_ga("c", 1).await);
+    let payment = guest.pay(&online, "p").await.expect(201).json();
+    let path = format!("/events/e/bookings/{counter}/confirm");
+    for status in ["paying", "confirmed"] {
+        guest.until_status(&online, status).await;
+        let copied = shop.admin("POST", &path).json(&json!({"payment": payment["payment"]})).send();
+        let copied = copied.await;
+        assert_eq!(copied.problem(), (422, "INVALID_BODY".into()), "{status}");
+        assert_eq!(copied.json()["field"], "payment");
+        use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await;
+    }
+    assert_eq!(guest.booking(&counter).await["status"], "held");
+    // Numbers of its own may have dots, and look like those of payments online.
+    let (till, alike) = ("till.7", format!("{online}.000000000000"));
+    let confirmed = shop.organise("POST", &path, &json!({"payment": till})).await;
+    assert_eq!(confirmed["payment"], till);
+    let third = guest.hold_ga("d", 1).await;
+    let path = format!("/events/e/bookings/{third}/confirm");
+    let confirmed = shop.organise("POST", &path, &json!({"payment": alike})).await;
+    assert_eq!(confirmed["payment"], alike);
+}
+
+#[tokio::test]
 async fn the_payment_that_is_shown_is_the_present_one() {
     let shop = paid_shop().await;
     let guest = shop.guest().await;

@@ -106,10 +106,8 @@ pub async fn confirm_at_box_office(
     OptionalBody(body): OptionalBody<TakenPayment>,
 ) -> Result<Response, Problem> {
     let payment: Option<PaymentId> = body.payment.as_deref().map(id).transpose()?;
-    if payment.as_ref().and_then(booking_of).is_some_and(|of| of == booking) {
-        let why = "that is a payment online, which confirms by itself once it has its money; \
-            name the box office's own number";
-        return Err(Problem::new(Code::InvalidBody, why).about("payment"));
+    if let Some(payment) = &payment {
+        refuse_online(&*ledger, &booking, payment).await?;
     }
     let buyer = parsed(body.buyer)?;
     let terms = find_booking(&sale, &event, &booking, None).await?.terms;
@@ -121,6 +119,27 @@ pub async fn confirm_at_box_office(
     let command = Command::Confirm { booking: booking.clone(), user, payment };
     let view = confirm_for(sale, ledger, event.clone(), booking, buyer, command).await?;
     Ok(booking_answer(&event, &view))
+}
+
+/// Refuses what is a payment online, of this booking or of another: it confirms by itself, and only
+/// what it is for. A number of the box office's that merely looks like one is none.
+async fn refuse_online(
+    ledger: &dyn Ledger,
+    booking: &BookingId,
+    payment: &PaymentId,
+) -> Result<(), Problem> {
+    let Some(of) = booking_of(payment) else { return Ok(()) };
+    let is_online = of == *booking
+        || ledger
+            .saga_record(&of)
+            .await?
+            .is_some_and(|record| record.payments.iter().any(|row| row.payment == *payment));
+    if is_online {
+        let why = "that is a payment online, which confirms by itself once it has its money; \
+            name the box office's own number";
+        return Err(Problem::new(Code::InvalidBody, why).about("payment"));
+    }
+    Ok(())
 }
 
 /// Confirms a booking for a buyer. The buyer is written down first: the mail goes out as soon as
