@@ -112,6 +112,17 @@ pub enum Failure {
     Stopped,
 }
 
+impl Failure {
+    /// Whether the command surely changed nothing.
+    #[must_use]
+    pub const fn changed_nothing(&self) -> bool {
+        match self {
+            Self::Refused(_) | Self::Busy { .. } | Self::DiskLow | Self::Rebuilding { .. } => true,
+            Self::Unreachable | Self::Stopped => false,
+        }
+    }
+}
+
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
@@ -297,6 +308,20 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_have_been_done_is_not_said_to_have_changed_nothing() {
+        for (failure, changed_nothing) in [
+            (Failure::Refused(Refusal::AlreadyConfirmed), true),
+            (Failure::Busy { retry_after_ms: 1 }, true),
+            (Failure::DiskLow, true),
+            (Failure::Rebuilding { retry_after_ms: 1 }, true),
+            (Failure::Unreachable, false),
+            (Failure::Stopped, false),
+        ] {
+            assert_eq!(failure.changed_nothing(), changed_nothing, "{failure:?}");
+        }
+    }
 
     #[test]
     fn later_states_compare_as_greater_and_are_written_plainly() {

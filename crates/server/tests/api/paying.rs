@@ -239,6 +239,23 @@ async fn the_box_office_cannot_confirm_with_the_payment_of_another_booking() {
 }
 
 #[tokio::test]
+async fn what_was_paid_for_online_gets_no_buyer_from_a_box_office_that_is_refused() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    guest.until_status(&booking, "confirmed").await;
+    let bob = json!({"name": "Bob", "email": "bob@post.example"});
+    let path = format!("/events/e/bookings/{booking}/confirm");
+    let body = json!({"payment": "till-9", "buyer": bob});
+    let refused = shop.admin("POST", &path).json(&body).send().await;
+    assert_eq!(refused.problem(), (409, "ALREADY_CONFIRMED".into()));
+    let buyer = shop.server.ledger().buyer(&booking.parse().unwrap()).await.unwrap();
+    assert_eq!(buyer.map(|buyer| buyer.name), None);
+}
+
+#[tokio::test]
 async fn the_payment_that_is_shown_is_the_present_one() {
     let shop = paid_shop().await;
     let guest = shop.guest().await;

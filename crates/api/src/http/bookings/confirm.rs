@@ -17,7 +17,8 @@ use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::response::Response;
 use onrush_base::spans;
-use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::hold::HoldState;
+use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal};
 use onrush_ledger::booking::{Buyer, BuyerOf};
@@ -67,8 +68,7 @@ pub async fn confirm(
     unused.map_err(problem_of)?;
     let named = sagas.name_email(Begins::Free, &event, &booking, &owner.user, buyer.as_ref());
     named.await.map_err(problem_of)?;
-    let command = Command::Confirm { booking: booking.clone(), user: owner.user, payment: None };
-    let view = confirm_for(sale, ledger, event.clone(), booking, buyer, command).await;
+    let view = confirm_for(sale, ledger, event.clone(), booking, owner.user, None, buyer).await;
     let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
     Ok(booking_answer(&event, &view))
 }
@@ -116,8 +116,7 @@ pub async fn confirm_at_box_office(
     // Whoever follows the feed knows by the payment which bookings were free.
     let payment = payment.filter(|_| terms.amount_minor > 0);
     // Nothing is begun first: what is half done would look like a payment that is under way online.
-    let command = Command::Confirm { booking: booking.clone(), user, payment };
-    let view = confirm_for(sale, ledger, event.clone(), booking, buyer, command).await?;
+    let view = confirm_for(sale, ledger, event.clone(), booking, user, payment, buyer).await?;
     Ok(booking_answer(&event, &view))
 }
 
@@ -143,27 +142,34 @@ async fn refuse_online(
 }
 
 /// Confirms a booking for a buyer. The buyer is written down first: the mail goes out as soon as
-/// the booking is confirmed. If that is refused, it is as if nobody had been named.
+/// the booking is confirmed. If nothing comes of it, it is as if nobody had been named.
 ///
 /// # Errors
 /// Whatever the engine or the ledger says.
-pub(in crate::http) async fn confirm_for(
+async fn confirm_for(
     sale: Arc<Sale>,
     ledger: Arc<dyn Ledger>,
     event: EventId,
     booking: BookingId,
+    user: UserId,
+    payment: Option<PaymentId>,
     buyer: Option<Buyer>,
-    command: Command,
 ) -> Result<HoldView, Problem> {
+    let command = Command::Confirm { booking: booking.clone(), user, payment: payment.clone() };
     let Some(buyer) = buyer else { return Ok(sale.run(&event, command).await?) };
     let work = async move {
+        let state = find_booking(&sale, &event, &booking, None).await?.state;
+        if !is_for(&state, payment.as_ref()) {
+            // Somebody else's by all that is known: it is theirs unless this goes well all the same.
+            let view = sale.run(&event, command).await?;
+            ledger.set_buyer(&booking, buyer).await?;
+            return Ok(view);
+        }
         let before = ledger.buyer(&booking).await?;
         ledger.set_buyer(&booking, buyer.clone()).await?;
         let outcome = sale.run(&event, command).await;
-        // What failed without a refusal may have been confirmed. So may a booking that is confirmed
-        // already, by the same request twice, of which neither knew a buyer.
-        if let Err(Failure::Refused(refusal)) = &outcome
-            && (*refusal != Refusal::AlreadyConfirmed || before.is_some())
+        // What else failed may have been confirmed.
+        if outcome.as_ref().is_err_and(Failure::changed_nothing)
             && let Err(error) = restore(&*ledger, booking, &buyer, before).await
         {
             tracing::warn!(%error, "the buyer of a booking that was not confirmed stays");
@@ -174,6 +180,19 @@ pub(in crate::http) async fn confirm_for(
     match tokio::spawn(spans::carried(work)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Problem::new(Code::Internal, "the confirmation broke off; look again")),
+    }
+}
+
+/// Whether a booking is to be confirmed with this payment, or was.
+fn is_for(state: &HoldState, payment: Option<&PaymentId>) -> bool {
+    match state {
+        HoldState::Held { .. } => true,
+        HoldState::Paying { payment: running, .. } => payment == Some(running),
+        HoldState::Confirmed { payment: paid, .. } => payment == paid.as_ref(),
+        HoldState::Expired { payment: running, .. } => {
+            running.is_some() && payment == running.as_ref()
+        }
+        HoldState::Released { .. } | HoldState::Cancelled { .. } => false,
     }
 }
 
