@@ -179,6 +179,9 @@ impl Sagas {
                 self.end_in_engine(event, booking, &payment, why, then).await?;
                 return Err(StartError::Stuck);
             }
+            // What an operator has to see to is another payment's, and does not keep the buyer from
+            // paying: once that has ended it is looked at again.
+            draft.stuck(None);
             draft.buyer(buyer.clone());
             draft.next_at(Some(at.plus_ms(self.patience.abandoned_after_ms)));
             record = match self.write(draft).await {

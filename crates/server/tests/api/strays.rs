@@ -81,3 +81,30 @@ async fn a_payment_ends_with_its_hold_although_a_strays_refund_is_refused() {
     assert_eq!(record.present().map(|row| row.stage), Some(Stage::Void));
     assert_eq!(till.status_of(&second), "cancelled");
 }
+
+#[tokio::test]
+async fn a_booking_is_paid_for_although_money_of_an_earlier_payment_cannot_go_back() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let first = guest.pay(&booking, "p").await.expect(201).json();
+    send(&shop, &message("payment.declined", &first)).await.expect(200);
+    shop.clock.advance_ms(1);
+    till.refuse_refunds(true);
+    till.capture(first["payment"].as_str().unwrap());
+    send(&shop, &message("payment.captured", &first)).await.expect(200);
+    shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    assert_eq!(guest.booking(&booking).await["status"], "held");
+
+    let second = guest.pay(&booking, "p2").await.expect(201).json();
+    assert_eq!(shop.stuck().await, [""; 0], "nobody is waited for while it is paid for");
+    till.capture(second["payment"].as_str().unwrap());
+    send(&shop, &message("payment.captured", &second)).await.expect(200);
+    shop.until_step(&booking, Step::Confirmed).await;
+    shop.clock.advance_ms(31_000);
+    shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    assert_eq!(shop.stuck().await, [booking.as_str()]);
+    assert_eq!(shop.saga_record(&booking).await.strays().count(), 1);
+    assert_eq!(till.totals(), (2 * AMOUNT_MINOR, 0));
+}
