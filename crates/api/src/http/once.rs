@@ -103,6 +103,15 @@ pub enum Purpose {
     PayOrGiveBack,
 }
 
+/// What is known of a request when it is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// It is the first under its key, or has none.
+    NotDone,
+    /// A run of the process that is over left it unfinished, and may have done it.
+    MaybeDone,
+}
+
 impl Once {
     /// Runs `work` unless it ran before under this key, and answers as the first time.
     ///
@@ -122,6 +131,24 @@ impl Once {
     where
         F: Future<Output = Result<Response, Problem>> + Send + 'static,
     {
+        self.run_knowing(scope, key, body, |_| work).await
+    }
+
+    /// The same for work that wants to know whether it may have been done already.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub async fn run_knowing<W, F>(
+        self: Arc<Self>,
+        scope: Scope,
+        key: &str,
+        body: &[u8],
+        work: W,
+    ) -> Result<Response, Problem>
+    where
+        W: FnOnce(Before) -> F + Send + 'static,
+        F: Future<Output = Result<Response, Problem>> + Send + 'static,
+    {
         let Scope { name, asker, purpose, kept, is_repeatable } = scope;
         let key = RequestKey { scope: name, key: key.to_owned(), asker };
         let hash = Sha256::digest(body).into();
@@ -130,15 +157,19 @@ impl Once {
                 return self.at_it(key, hash).await;
             };
             let (turn, begun) = self.begin(turn, &key, hash, purpose).await?;
-            let answer = match begun {
-                Begun::Unfinished if !is_repeatable => outcome_unknown(),
-                Begun::Fresh | Begun::Unfinished => match answer_of(work).await {
-                    answer if !is_repeatable && is_unknown(&answer) => outcome_unknown(),
-                    answer => answer,
-                },
+            let before = match begun {
+                Begun::Fresh => Before::NotDone,
+                Begun::Unfinished => Before::MaybeDone,
                 Begun::InProgress => return Err(in_progress()),
                 Begun::OtherBody => return Err(Refusal::BookingMismatch.into()),
                 Begun::Answered(answer) => return Ok(again(answer)),
+            };
+            let answer = match before {
+                Before::MaybeDone if !is_repeatable => outcome_unknown(),
+                Before::NotDone | Before::MaybeDone => match answer_of(work(before)).await {
+                    answer if !is_repeatable && is_unknown(&answer) => outcome_unknown(),
+                    answer => answer,
+                },
             };
             let (answer, stored) = stored(answer, kept).await;
             let finish = || self.ledger.finish(key.clone(), stored.clone());

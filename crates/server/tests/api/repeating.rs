@@ -49,6 +49,59 @@ async fn a_cancellation_under_the_same_key_gets_the_first_answer() {
     assert_eq!((other.status, &other.body), (refused.status, &refused.body));
 }
 
+/// The same shop after the process died before it kept any answer.
+async fn without_answers(shop: Shop) -> Shop {
+    let Shop { server, clock, dir } = shop;
+    server.shutdown().await;
+    let ledger = rusqlite::Connection::open(dir.path().join("ledger.db")).unwrap();
+    let lost = "UPDATE requests SET status = NULL, content_type = NULL, body = NULL";
+    assert_eq!(ledger.execute(lost, []), Ok(1));
+    drop(ledger);
+    Shop::start_in(dir, clock, |_| {}).await
+}
+
+#[tokio::test]
+async fn a_release_whose_answer_was_lost_gets_it_again_under_its_key_alone() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let first = guest.on_booking(&booking, "cancel", "x").await.expect(200);
+    let token = guest.token;
+    let shop = without_answers(shop).await;
+    let guest = Guest { shop: &shop, token, user: String::new() };
+    let other = guest.on_booking(&booking, "cancel", "y").await;
+    assert_eq!(other.problem(), (409, "ALREADY_RELEASED".into()));
+    for _ in 0..2 {
+        let again = guest.on_booking(&booking, "cancel", "x").await.expect(200);
+        assert_eq!(first.json(), again.json());
+    }
+}
+
+#[tokio::test]
+async fn a_return_whose_answer_was_lost_gets_it_again() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "e", "title": "Show", "currency": "EUR",
+        "starts_at": 4_000_000_000_000_i64, "refunds": [{"days_before": 7, "percent": 50}]});
+    shop.organise("POST", "/events", &body).await;
+    shop.add_pool("e", "ga", 5, 1_000).await;
+    shop.organise_plainly("/events/e/open").await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let confirm = format!("/events/e/bookings/{booking}/confirm");
+    shop.organise("POST", &confirm, &json!({"payment": "till-7"})).await;
+    let first = guest.on_booking(&booking, "cancel", "x").await.expect(200);
+    assert_eq!(first.json()["refund_minor"], 500);
+    let token = guest.token;
+    let shop = without_answers(shop).await;
+    let guest = Guest { shop: &shop, token, user: String::new() };
+    let again = guest.on_booking(&booking, "cancel", "x").await.expect(200);
+    assert_eq!(first.json(), again.json());
+    // It is taken back, whoever asks for it again: what goes back is said as the first time.
+    let other = guest.on_booking(&booking, "cancel", "y").await.expect(200);
+    assert_eq!(first.json(), other.json());
+}
+
 #[tokio::test]
 async fn a_key_is_its_owners_and_its_operations_alone() {
     let shop = paid_shop().await;

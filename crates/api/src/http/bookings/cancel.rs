@@ -7,7 +7,7 @@ use crate::http::body::{JsonBody, Nothing, OptionalBytes};
 use crate::http::caller::{Ids, Operator, OptionalKey};
 use crate::http::events::settings::teach_steps;
 use crate::http::faults::hide_event;
-use crate::http::once::{Purpose, Scope};
+use crate::http::once::{Before, Purpose, Scope};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::state::{Once, Sale};
@@ -16,6 +16,7 @@ use crate::json::whole::Whole;
 use axum::extract::State;
 use axum::response::Response;
 use onrush_core::command::CancelTerms;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::spec::Reason;
 use onrush_core::view::HoldView;
@@ -60,9 +61,12 @@ pub async fn cancel(
         // A key is noted down only for whoever may use it, and a link does not say whose it is.
         Who::Visitor(_) | Who::Link(_) => keeper.find(&event, &booking).await?.terms.user.clone(),
     };
-    let work = give_back(sale, sagas, event, booking.clone(), user.clone(), why);
     let scope = Scope::of_booking("cancel", &booking, &user, Purpose::PayOrGiveBack);
-    once.run_if_keyed(scope, &key, &body.canonical(), work).await
+    let work = move |before| give_back(sale, sagas, event, booking, user, why, before);
+    match &key.0 {
+        Some(key) => once.run_knowing(scope, key.as_str(), &body.canonical(), work).await,
+        None => work(Before::NotDone).await,
+    }
 }
 
 async fn give_back(
@@ -72,10 +76,21 @@ async fn give_back(
     booking: BookingId,
     user: UserId,
     why: &'static str,
+    before: Before,
 ) -> Result<Response, Problem> {
     let release = Command::Release { booking: booking.clone(), user: user.clone() };
     let mut view = sale.run(&event, release).await;
-    if view == Err(Failure::Refused(Refusal::AlreadyConfirmed)) {
+    if view == Err(Failure::Refused(Refusal::AlreadyReleased)) && before == Before::MaybeDone {
+        // Nobody could be told that it was given back.
+        let released = find_booking(&sale, &event, &booking, Some(&user)).await?;
+        return Ok(booking_answer(&event, &released));
+    }
+    // What is cancelled already gets its first answer again.
+    if let Err(Failure::Refused(
+        Refusal::AlreadyConfirmed
+        | Refusal::InvalidStatus { booking_status: HoldStatus::Cancelled },
+    )) = view
+    {
         teach_steps(&sale, &sagas, &event).await;
         let cancel = Command::CancelConfirmed {
             booking,
