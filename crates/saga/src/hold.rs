@@ -216,8 +216,14 @@ impl Sagas {
         payment: &Payment,
     ) -> Result<bool, Trouble> {
         if let Some(view) = self.hold(record).await? {
-            // Only what was confirmed is ever cancelled.
-            return Ok(matches!(view.state, HoldState::Cancelled { .. }));
+            if !matches!(view.state, HoldState::Cancelled { .. }) {
+                return Ok(false);
+            }
+            // Only what was confirmed is ever cancelled, and the feed tells what it was confirmed with.
+            let row = self.told_of(record).await?;
+            let told = row.filter(|row| row.status == HoldStatus::Cancelled);
+            let Some(told) = told else { return Err(Trouble::Later(UNTOLD.into())) };
+            return Ok(told.payment.as_ref() == Some(&payment.payment));
         }
         let is_archived = self.is_archived(&record.saga.event).await?;
         let is_told = self.is_told(record, is_archived).await?;

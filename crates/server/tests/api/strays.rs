@@ -5,9 +5,11 @@ use crate::stuck::stray_that_is_stuck;
 use crate::till::{Till, message, send};
 use crate::webhooks::{AMOUNT_MINOR, shop_with};
 use onrush_core::saga::{Stage, Step};
+use onrush_ledger::LedgerError;
 use onrush_ledger::money::RefundStatus;
-use onrush_ledger::saga::SagaRecord;
+use onrush_ledger::saga::{SagaRecord, Transition};
 use onrush_saga::Action;
+use serde_json::json;
 
 /// Has the gateway give money back, but for the stray payment of a booking.
 async fn refuse_the_strays(shop: &Shop, till: &Till, booking: &str) {
@@ -107,4 +109,46 @@ async fn a_booking_is_paid_for_although_money_of_an_earlier_payment_cannot_go_ba
     assert_eq!(shop.stuck().await, [booking.as_str()]);
     assert_eq!(shop.saga_record(&booking).await.strays().count(), 1);
     assert_eq!(till.totals(), (2 * AMOUNT_MINOR, 0));
+}
+
+/// The ledger takes a payment online for the one that is to confirm what the box office was paid
+/// for, and what was cancelled since.
+#[tokio::test]
+async fn late_money_goes_back_whole_if_another_payment_had_confirmed_what_was_cancelled() {
+    const PART_MINOR: i64 = 1_000;
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let first = guest.pay(&booking, "p").await.expect(201).json();
+    send(&shop, &message("payment.declined", &first)).await.expect(200);
+    let path = format!("/events/e/bookings/{booking}");
+    shop.organise("POST", &format!("{path}/confirm"), &json!({"payment": "till-9"})).await;
+    let body = json!({"why": "rain", "refund_minor": PART_MINOR});
+    shop.organise("POST", &format!("{path}/cancel"), &body).await;
+    shop.until_step(&booking, Step::Failed).await;
+    till.capture(first["payment"].as_str().unwrap());
+    loop {
+        let SagaRecord { mut saga, mut payments, .. } = shop.saga_record(&booking).await;
+        saga.version += 1;
+        (saga.step, saga.next_at) = (Step::PaymentOk, Some(shop.clock.now()));
+        (payments[0].stage, payments[0].captured_minor) = (Stage::Captured, AMOUNT_MINOR);
+        let planted = Transition {
+            saga,
+            payments,
+            refunds: Vec::new(),
+            buyer: None,
+            note: "planted".into(),
+            messages: Vec::new(),
+        };
+        match shop.server.ledger().advance(planted).await {
+            Ok(_) => break,
+            Err(LedgerError::Conflict) => continue,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let record = shop.until_tried_to(&booking, Step::Failed).await;
+    let back: Vec<i64> = record.refunds.iter().map(|row| row.amount_minor).collect();
+    assert_eq!(back, [AMOUNT_MINOR], "{record:#?}");
+    assert_eq!(till.totals(), (AMOUNT_MINOR, AMOUNT_MINOR));
 }
