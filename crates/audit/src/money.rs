@@ -11,15 +11,17 @@ use super::receipts::{Issued, ReceiptAudit};
 use super::verdict::{
     AtGateway, SagaPlace, Sold, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
 };
+use onrush_base::amount::readable;
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange};
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_ledger::booking::Booking;
+use onrush_ledger::booking_of;
 use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::saga::SagaRecord;
-use onrush_saga::desk_sentence;
 use onrush_saga::pairing::{another_past, shorter};
+use onrush_saga::{desk_sentence, is_buyers_return};
 use onrush_sandbox::{Taken, taken};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -116,7 +118,7 @@ pub(super) fn audit(
     violations.extend(ledger.faults()?);
     violations.extend(feed.faults(&followed)?);
     let mut bookings = HashMap::new();
-    let mut unread = HashSet::new();
+    let (mut unread, mut returned) = (HashSet::new(), HashSet::new());
     let (mut last, mut made_at) = (0, None);
     feed.each_decision(&mut |entry| {
         last = entry.seq.0;
@@ -128,6 +130,12 @@ pub(super) fn audit(
         }
         for change in &entry.changes {
             note(&mut bookings, entry.seq.0, change);
+            if let Change::Booking(BookingChange::ConfirmedCancelled { booking, reason, .. }) =
+                change
+                && is_buyers_return(&reason.why)
+            {
+                returned.insert(booking.clone());
+            }
         }
     })?;
     if followed.seq > last {
@@ -145,6 +153,7 @@ pub(super) fn audit(
         gateway,
         borrowed: Borrowed::among(&bookings),
         bookings,
+        returned,
         unread,
         sagas: HashMap::new(),
         followed: followed.seq,
@@ -313,6 +322,8 @@ struct Auditor<'a> {
     gateway: Option<Gateway>,
     bookings: HashMap<BookingId, Sold>,
     borrowed: Borrowed,
+    /// What buyers gave back themselves.
+    returned: HashSet<BookingId>,
     /// Events whose history is in files that were not read.
     unread: HashSet<EventId>,
     /// The sagas that were read, and whether they are at their end.
@@ -350,6 +361,7 @@ impl Auditor<'_> {
             self.money.kept_minor += verdict.kept_minor;
             self.money.paid_twice += u64::from(verdict.paid_twice);
             self.violations.extend(verdict.violations);
+            self.money.noticed.extend(self.owed_elsewhere(record));
             self.sagas.insert(booking.clone(), SagaPlace::Ended);
         } else {
             self.money.open_sagas += 1;
@@ -362,6 +374,26 @@ impl Auditor<'_> {
                 gateway.payments.remove(&payment.payment);
             }
         }
+    }
+
+    /// What is to go back of money that no gateway took, to a buyer who was told so: nobody else
+    /// says that to whoever took it.
+    fn owed_elsewhere(&self, record: &SagaRecord) -> Option<String> {
+        let booking = &record.saga.booking;
+        let State::Cancelled { payment: Some(paid), refund_minor } =
+            &self.bookings.get(booking)?.state
+        else {
+            return None;
+        };
+        let is_ours = booking_of(paid).as_ref() == Some(booking);
+        let is_owed = *refund_minor > 0 && self.returned.contains(booking);
+        (is_owed && !is_ours).then(|| {
+            let money = readable(*refund_minor, record.saga.currency);
+            format!(
+                "booking {booking}: its buyer gave it back, and {money} of what was paid elsewhere as \
+                 {paid} are to go back there"
+            )
+        })
     }
 
     /// Looks at a booking that the ledger has. Those with a saga are judged with their money.

@@ -44,5 +44,6 @@ pub use look::DriveError;
 pub use notice::NoticeError;
 pub use operator::Action;
 pub use payers::Begins;
+pub use refunds::is_buyers_return;
 pub use sagas::{Counts, SagaDeps, Sagas};
 pub use start::{PaymentRequest, StartError, Started};

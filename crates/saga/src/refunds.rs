@@ -10,7 +10,7 @@ use onrush_core::ids::PaymentId;
 use onrush_core::saga::{Outcome, Stage, Todo, todo};
 use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::SagaRecord;
-use onrush_relay::messages::refund_done;
+use onrush_relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, refund_done};
 
 /// How long the gateway is left alone with a refund at most.
 const LONGEST_WAIT_MS: i64 = 3_600_000;
@@ -251,6 +251,12 @@ impl Sagas {
         draft.add_refund(refund_of(record, stray, taken_minor, cause, STRAY, self.now()));
         Look::Write(draft)
     }
+}
+
+/// Whether a booking was cancelled for this reason by whoever keeps it, and by no organiser.
+#[must_use]
+pub fn is_buyers_return(why: &str) -> bool {
+    [CANCELLED_BY_BUYER, CANCELLED_BY_LINK].contains(&why)
 }
 
 /// Whether all stray money is on its way back, and the present payment has something to do.

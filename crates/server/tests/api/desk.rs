@@ -6,6 +6,7 @@ use crate::sandboxed::Sandboxed;
 use crate::shop::Shop;
 use crate::till::{Till, message, send};
 use crate::webhooks::{AMOUNT_MINOR, shop_with};
+use onrush_core::saga::Step;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -79,6 +80,38 @@ async fn an_audit_tells_what_the_desk_did_in_a_sentence_and_finds_no_fault() {
     let noticed = report["noticed"].to_string();
     assert!(noticed.contains("27.25 EUR went back at the gateway's own desk"), "{noticed}");
     assert!(noticed.contains("27.25 EUR were paid a second time"), "{noticed}");
+}
+
+#[tokio::test]
+async fn an_audit_tells_what_the_box_office_is_to_give_back_to_buyers_who_returned_it() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "e", "title": "Show", "currency": "EUR",
+        "starts_at": 4_000_000_000_000_i64, "refunds": [{"days_before": 7, "percent": 50}]});
+    shop.organise("POST", "/events", &body).await;
+    shop.add_pool("e", "ga", 5, 1_000).await;
+    shop.organise_plainly("/events/e/open").await;
+    let guest = shop.guest().await;
+    let mut bookings = Vec::new();
+    for till in ["till-7", "till.8"] {
+        let booking = guest.hold_ga(till, 1).await;
+        let path = format!("/events/e/bookings/{booking}");
+        shop.organise("POST", &format!("{path}/confirm"), &json!({ "payment": till })).await;
+        bookings.push(booking);
+    }
+    let [returned, called_off] = [&bookings[0], &bookings[1]];
+    guest.ask("POST", &format!("/bookings/{returned}/cancel")).send().await.expect(200);
+    // Whoever is at the counter knows what they give back.
+    shop.cancel(called_off).await.expect(200);
+    for booking in [returned, called_off] {
+        shop.until_step(booking, Step::Failed).await;
+    }
+    let report = audited(shop.dir.path()).await;
+    assert_eq!(report["violations"], 0, "{report}");
+    let said = format!(
+        "booking {returned}: its buyer gave it back, and 5.00 EUR of what was paid elsewhere as \
+         till-7 are to go back there"
+    );
+    assert_eq!(report["noticed"], json!([said]));
 }
 
 #[tokio::test]
