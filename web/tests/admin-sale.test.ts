@@ -321,7 +321,7 @@ test("sale of a draw is not opened on what was known of the draw before", async 
   await close();
 });
 
-test("dialog that waits for the draw is the one that was asked for, and nothing else is asked meanwhile", async () => {
+test("while the draw is looked at nothing else is asked, and then what was asked for", async () => {
   const { page, close } = await beforeDraw("draw-slow");
   let answer = () => {};
   const held = new Promise<void>((resolve) => (answer = resolve));
