@@ -13,8 +13,9 @@ pub(super) static LEDGER: FileKind = FileKind {
     // "OnrL".
     application_id: 0x4f6e_724c,
     // What is deleted is overwritten where that costs no further pages; whoever erases names has it
-    // overwritten everywhere. In memory it keeps 64 MiB: the pages of the bookings that people make now.
-    writer_pragmas: "PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA cache_size = -65536;",
+    // overwritten everywhere. Its own memory for pages stays small (2 MiB), as SQLite walks all of it at
+    // commits; the system keeps the file's pages anyway.
+    writer_pragmas: "PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA cache_size = -2048;",
     first_look: "PRAGMA user_version",
 };
 /// Rows changed between two rounds of the thread that moves pages. A row that lies alone takes a
