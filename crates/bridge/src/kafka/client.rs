@@ -7,6 +7,16 @@ use rdkafka::ClientConfig;
 /// What the settings call the certificates.
 pub(super) const CERTIFICATES: &str = "kafka.certificates";
 
+/// The longest batch, unless somebody says otherwise: the client's own default.
+const BATCH_BYTES: u32 = 1_000_000;
+/// What surrounds a message's body at most: its key, its headers, and the head of its batch.
+const FRAMING_BYTES: u32 = 512;
+
+/// The longest body of a message.
+pub(super) fn max_body_bytes(settings: &KafkaSettings) -> usize {
+    (settings.max_message_bytes - FRAMING_BYTES) as usize
+}
+
 /// The name of a topic.
 #[must_use]
 pub fn topic_of(settings: &KafkaSettings, topic: Topic) -> String {
@@ -37,6 +47,10 @@ pub(super) fn producer_of(settings: &KafkaSettings) -> Result<ClientConfig, Stri
     }
     // The client counts its own framing, too.
     config.set("message.max.bytes", (settings.max_message_bytes + 10_000).to_string());
+    // What brokers measure is a batch; compressed or not, none is longer than one message may be.
+    let asked = config.get("batch.size").and_then(|bytes| bytes.parse().ok());
+    let batch_bytes = asked.unwrap_or(BATCH_BYTES).min(settings.max_message_bytes);
+    config.set("batch.size", batch_bytes.to_string());
     Ok(config)
 }
 
@@ -72,6 +86,18 @@ mod tests {
         assert_eq!(producer.get("sasl.password"), Some("s3cret"));
         assert_eq!(producer.get("linger.ms"), Some("20"));
         assert_eq!(producer.get("acks"), Some("all"));
+        assert_eq!(producer.get("batch.size"), Some("1000000"));
         assert_eq!(producer.get("bootstrap.servers"), Some("a.example:9092,b.example:9092"));
+    }
+
+    #[test]
+    fn no_batch_is_longer_than_a_message_may_be() {
+        for (asked, batch_bytes) in [("", "20000"), ("'batch.size' = '9000'", "9000")] {
+            let settings =
+                format!("brokers = ['a:9092']\nmax_message_bytes = 20000\noptions = {{ {asked} }}");
+            let settings: KafkaSettings = toml::from_str(&settings).expect("these are settings");
+            let producer = producer_of(&settings).expect("nothing is read");
+            assert_eq!(producer.get("batch.size"), Some(batch_bytes));
+        }
     }
 }

@@ -19,6 +19,7 @@ use rdkafka::types::RDKafkaErrorCode;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use strum::VariantArray;
 
 /// Kafka, or the way there, is in trouble.
@@ -125,7 +126,7 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
-    /// Makes a producer, and topics that are missing if that is wanted.
+    /// Makes a producer, and topics that are missing if that is wanted; else looks whether all are there.
     pub(super) async fn open(
         settings: &KafkaSettings,
         health: Arc<Health>,
@@ -147,8 +148,26 @@ impl Outlet {
         // The producer's client says what is in the way; that of the topics only that it waited.
         if settings.create_topics {
             make_topics(settings, &outlet.context).await?;
+        } else {
+            outlet.look_for_topics(settings).await?;
         }
         Ok(outlet)
+    }
+
+    /// A client is made without a word to anybody: whether Kafka is there is known once it was asked.
+    async fn look_for_topics(&self, settings: &KafkaSettings) -> Result<(), Undelivered> {
+        let producer = self.producer.clone().expect("it goes when this is dropped");
+        let names: Vec<_> = self.topics.iter().map(|(_, name)| name.clone()).collect();
+        let patience = settings.tuning.making_topics;
+        let looked = tokio::task::spawn_blocking(move || {
+            names.iter().try_for_each(|name| missing(&producer, name, patience))
+        });
+        match looked.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(Look::Failed(error))) => Err(self.context.explain(&error)),
+            Ok(Err(Look::Missing(sentence))) => Err(Undelivered(sentence)),
+            Err(_) => Err(Undelivered("the look for its topics was broken off".into())),
+        }
     }
 
     /// Sends a message after all that were sent before; waits while too many are under way.
@@ -222,6 +241,24 @@ impl Drop for Outlet {
         producer.purge(PurgeConfig::default().queue().inflight());
         // Its end takes a moment, in which nothing else should have to wait.
         tokio::task::spawn_blocking(move || drop(producer));
+    }
+}
+
+/// Why topics were not found.
+enum Look {
+    Failed(KafkaError),
+    Missing(String),
+}
+
+fn missing(producer: &FutureProducer<Context>, name: &str, patience: Duration) -> Result<(), Look> {
+    let told = producer.client().fetch_metadata(Some(name), patience).map_err(Look::Failed)?;
+    match told.topics().iter().find_map(|topic| topic.error()) {
+        None => Ok(()),
+        Some(error) => Err(Look::Missing(format!(
+            "the topic {name} cannot be written to; make it, or let this user, or set \
+             kafka.create_topics = true ({:?})",
+            RDKafkaErrorCode::from(error)
+        ))),
     }
 }
 

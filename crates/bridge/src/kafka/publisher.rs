@@ -1,6 +1,7 @@
 //! The publisher, on one node at a time: what the feed says goes to Kafka.
 
 use super::bodies::{Contract, Topic, of_booking, of_feed, of_s3};
+use super::client::max_body_bytes;
 use super::deps::PublisherDeps;
 use super::facts::{Facts, Remembered};
 use super::outlet::{Outlet, Record, Undelivered};
@@ -248,7 +249,7 @@ impl Publisher {
         page: &FeedPage,
         remembered: &mut Remembered,
     ) -> Result<(), Ended> {
-        let max_bytes = self.settings.max_message_bytes as usize;
+        let max_bytes = max_body_bytes(&self.settings);
         for entry in page {
             for (index, change) in entry.changes.iter().enumerate() {
                 if let Change::Hold(HoldChange::HoldPlaced { terms, until: _ }) = change {

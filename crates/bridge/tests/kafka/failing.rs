@@ -70,6 +70,10 @@ async fn broker_that_is_away_delays_publishing_and_nothing_else() {
     first.until_told(&stage).await;
     let before = stage.engine.committed();
 
+    // Another waits for its turn, of which no more than so much may be under way.
+    stage.settings.tuning.window = 16;
+    let second = stage.node();
+    second.until("the second has a connection", |state| state.connected).await;
     broker.stop();
     // Answered at once, all of them, while nobody hears of it.
     for user in 0..250 {
@@ -80,10 +84,7 @@ async fn broker_that_is_away_delays_publishing_and_nothing_else() {
     first.stop().await;
     assert_eq!(stage.cursor().await, before);
 
-    // One that finds a full page waiting takes no more of it than may be under way.
-    stage.settings.tuning.window = 16;
-    stage.settings.create_topics = false;
-    let second = stage.node();
+    // It finds a full page, and takes no more of it.
     second.until("it tries", |state| state.sent >= 16).await;
     for user in 250..500 {
         stage.join("rush", &format!("u{user}")).await;
@@ -129,6 +130,42 @@ async fn broker_that_stays_away_is_tried_again_and_again() {
     let decided = decided(&stage).await;
     listener.until("all of the feed", |heard| numbers(heard).len() >= decided.len());
     assert_eq!(numbers(&listener.heard), decided);
+    node.stop().await;
+}
+
+/// Who makes no topics has to ask for something else to know that Kafka is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn node_that_makes_no_topics_is_connected_once_a_broker_has_answered() {
+    let mut broker = Broker::own();
+    let mut stage = Stage::new(&broker);
+    stage.make_topics(1_000_000).await;
+    stage.settings.create_topics = false;
+    stage.settings.tuning.making_topics = Duration::from_secs(1);
+    broker.stop();
+    let node = stage.node();
+    let tried = "it is connected, or has tried twice";
+    node.until(tried, |state| state.connected || state.failures >= 2).await;
+    assert!(!node.health.state().borrow().connected, "nobody is there");
+
+    broker.come_back();
+    node.until("it is connected", |state| state.connected).await;
+    stage.sale("rush", true).await;
+    node.until_told(&stage).await;
+    node.stop().await;
+}
+
+/// Whoever makes the topics is told which one is missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn node_that_makes_no_topics_waits_until_all_are_there() {
+    let Some(broker) = Broker::own_that_makes_no_topics() else { return };
+    let mut stage = Stage::new(&broker);
+    stage.settings.create_topics = false;
+    let node = stage.node();
+    let tried = "it is connected, or has tried twice";
+    node.until(tried, |state| state.connected || state.failures >= 2).await;
+    assert!(!node.health.state().borrow().connected, "it has nowhere to write to");
+    stage.make_topics(1_000_000).await;
+    node.until("it is connected", |state| state.connected).await;
     node.stop().await;
 }
 

@@ -18,8 +18,12 @@ use onrush_ledger::sqlite::SqliteLedger;
 use onrush_store::embedded::{Clock, Embedded, ManualClock, Options};
 use onrush_store::{Engine, FeedEntry, Seq};
 use onrush_testkit::{Kafka, NotStarted, Shared, need, on_a_mock};
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
+use rdkafka::types::RDKafkaErrorCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -52,6 +56,11 @@ impl Broker {
     /// One to be stopped.
     pub(crate) fn own() -> Self {
         Self::or_mock(Kafka::start().map(Self::Own))
+    }
+
+    /// One to be stopped that makes no topic by itself; a mock always has ours.
+    pub(crate) fn own_that_makes_no_topics() -> Option<Self> {
+        need(Kafka::start_with(&["auto.create.topics.enable=false"])).map(Self::Own)
     }
 
     fn or_mock(started: Result<Self, NotStarted>) -> Self {
@@ -192,6 +201,27 @@ impl Stage {
         let stop = watch::Sender::new(false);
         let task = kafka::run(&self.settings, &parts, &stop.subscribe());
         Node { health, gate, stop, task }
+    }
+
+    /// Topics that take batches of so many bytes; those of a mock are there already.
+    pub(crate) async fn make_topics(&self, max_bytes: u32) {
+        let mut client = ClientConfig::new();
+        client.set("bootstrap.servers", self.settings.brokers.join(","));
+        let admin: AdminClient<DefaultClientContext> = client.create().unwrap();
+        let names: Vec<_> =
+            Topic::VARIANTS.iter().map(|&topic| topic_of(&self.settings, topic)).collect();
+        let max_bytes = max_bytes.to_string();
+        let new = |name| {
+            let topic = NewTopic::new(name, 1, TopicReplication::Fixed(1));
+            topic.set("max.message.bytes", &max_bytes)
+        };
+        let topics: Vec<_> = names.iter().map(|name| new(name)).collect();
+        for made in admin.create_topics(&topics, &AdminOptions::new()).await.unwrap() {
+            assert!(
+                matches!(made, Ok(_) | Err((_, RDKafkaErrorCode::TopicAlreadyExists))),
+                "{made:?}"
+            );
+        }
     }
 
     /// A receiver, once there are topics.

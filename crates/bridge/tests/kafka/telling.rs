@@ -208,3 +208,23 @@ async fn change_too_long_for_a_message_is_named_and_holds_nothing_up() {
     assert_eq!(feed.last().unwrap().body["change"]["hold_placed"]["terms"]["booking"], "arena.1");
     node.stop().await;
 }
+
+/// What brokers measure is a batch, not a message.
+#[tokio::test(flavor = "multi_thread")]
+async fn rush_of_messages_fits_into_what_brokers_take() {
+    let broker = Broker::shared();
+    let mut stage = Stage::new(&broker);
+    stage.settings.max_message_bytes = 10_000;
+    stage.settings.options.insert("compression.type".into(), "none".to_owned().into());
+    stage.make_topics(10_000).await;
+    stage.sale("rush", true).await;
+    for user in 0..250 {
+        stage.join("rush", &format!("u{user}")).await;
+    }
+    let node = stage.node();
+    node.until_told(&stage).await;
+    let mut listener = stage.listener(&node).await;
+    listener.until("all places", |heard| count(heard, Topic::BookingRequest) >= 250);
+    assert_eq!(node.health.state().borrow().failures, 0);
+    node.stop().await;
+}
