@@ -93,12 +93,11 @@ impl Letters {
             if !line.is_empty() {
                 lines.push(std::mem::take(&mut line));
             }
-            for letter in word.chars() {
-                let longer = format!("{line}{letter}");
-                if !line.is_empty() && !fits(&longer) && !is_mark(letter) {
+            for letters in inseparable(word) {
+                if !line.is_empty() && !fits(&format!("{line}{letters}")) {
                     lines.push(std::mem::take(&mut line));
                 }
-                line.push(letter);
+                line.push_str(letters);
             }
         }
         if !line.is_empty() || lines.is_empty() {
@@ -140,17 +139,66 @@ fn shape(cut: &Cut, text: String) -> Run {
     Run { font: cut.font.clone(), glyphs, text, width }
 }
 
-/// Whether a letter stands above or below the one before it: Thai vowels and tones, and Latin marks.
-fn is_mark(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}' | '\u{300}'..='\u{36f}'
-    )
+/// A word's letters with what stands on, below, before or behind each: where a line may be broken.
+fn inseparable(word: &str) -> impl Iterator<Item = &str> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        let next = rest.char_indices().zip(rest.chars().skip(1));
+        let apart = |((_, letter), next): &((usize, char), char)| may_break(*letter, *next);
+        let end = next.into_iter().find(apart).map(|((at, letter), _)| at + letter.len_utf8());
+        let (letters, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        (!letters.is_empty()).then_some(letters)
+    })
+}
+
+/// Whether a line may end after a letter when another comes next. Latin marks stay where they are, and
+/// so do Thai vowels, tones and signs: SARA AM, for one, begins above its consonant.
+fn may_break(letter: char, next: char) -> bool {
+    let above_or_below = [
+        '\u{300}'..='\u{36f}',
+        '\u{e31}'..='\u{e31}',
+        '\u{e34}'..='\u{e3a}',
+        '\u{e47}'..='\u{e4e}',
+    ];
+    // Stretched for effect, there may be a line of them.
+    let is_behind =
+        |letter| matches!(letter, '\u{e30}' | '\u{e32}' | '\u{e33}' | '\u{e45}' | '\u{e46}');
+    let is_before = |letter| matches!(letter, '\u{e40}'..='\u{e44}');
+    !above_or_below.iter().any(|marks| marks.contains(&next))
+        && (!is_behind(next) || letter == next)
+        && (!is_before(letter) || is_before(next))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_stretched_for_effect_are_broken_all_the_same() {
+        for text in ["มากกกก", "กาาาา", "เเเเก"] {
+            assert!(inseparable(text).count() >= 4, "{text}");
+            assert_eq!(inseparable(text).collect::<String>(), text);
+        }
+        assert_eq!(inseparable("").count(), 0);
+    }
+
+    #[test]
+    fn no_thai_vowel_is_torn_from_its_consonant() {
+        let letters = Letters::new();
+        let text = "น้ำใจเป็นทำนองคำร้องไม่เคยเก่าๆและแก้ได้เธอโตเร็วฯ";
+        for width in 20..=80_u16 {
+            let lines = letters.wrap(text, Weight::Regular, 10.0, f32::from(width));
+            assert!(lines.len() > 2, "{lines:?}");
+            assert_eq!(lines.concat(), text);
+            for line in &lines {
+                let begins = line.starts_with(['ะ', 'า', 'ำ', 'ๆ', '้', '่', '็', 'ิ', '็']);
+                let ends = line.ends_with(['เ', 'แ', 'โ', 'ใ', 'ไ']);
+                assert!(!begins && !ends, "{width} points: {lines:?}");
+                assert!(letters.width(line, Weight::Regular, 10.0) <= f32::from(width), "{line}");
+            }
+        }
+    }
 
     #[test]
     fn letters_of_all_five_languages_are_in_a_font() {
