@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use onrush_serve::bodies::{MAX_BODY_BYTES, MAX_WEBHOOK_BYTES};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use std::collections::BTreeMap;
@@ -168,14 +168,24 @@ async fn read_json<const LIMIT: usize>(request: Request) -> Result<Bytes, Proble
 fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
     match serde_json::from_slice(bytes) {
         Ok(Object(value)) => Ok(value),
-        Err(error) if error.is_data() => {
-            let problem = Problem::new(Code::InvalidBody, error.to_string());
+        Err(error) => {
+            let problem = if error.is_data() {
+                Problem::new(Code::InvalidBody, error.to_string())
+            } else if serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
+                // A list or a number where one of a few words stands is no data to `serde_json`.
+                let at = format!("at line {} column {}", error.line(), error.column());
+                Problem::new(
+                    Code::InvalidBody,
+                    format!("a value of another kind belongs here {at}"),
+                )
+            } else {
+                return Err(Problem::new(Code::MalformedJson, error.to_string()));
+            };
             Err(match wrong_member::<T>(bytes) {
                 Some(field) => problem.about(field),
                 None => problem,
             })
         }
-        Err(error) => Err(Problem::new(Code::MalformedJson, error.to_string())),
     }
 }
 
