@@ -8,6 +8,7 @@ pub mod beside;
 pub mod cluster_store;
 pub mod config;
 pub mod http_client;
+pub mod mail_address;
 pub mod metrics;
 pub mod shared_files;
 pub mod signature;

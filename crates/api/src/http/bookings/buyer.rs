@@ -9,6 +9,7 @@ use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::IdText;
 use axum::extract::State;
+use onrush_base::mail_address;
 use onrush_core::Refusal;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, UserId};
@@ -22,8 +23,6 @@ use utoipa::ToSchema;
 
 /// The longest name of a buyer, in characters.
 pub const MAX_NAME_CHARS: usize = 200;
-/// The longest mail address, in bytes (RFC 5321).
-pub const MAX_EMAIL_BYTES: usize = 254;
 
 /// Who pays, and where tickets go.
 #[derive(Deserialize, Serialize, ToSchema)]
@@ -59,13 +58,7 @@ impl BuyerBody {
             let why = "buyer.name: use 1 to 200 characters, all of which can be seen";
             return Err(("name", why));
         }
-        let parts = email.split_once('@');
-        let email_is_fine = email.len() <= MAX_EMAIL_BYTES
-            && email.bytes().all(|byte| byte.is_ascii_graphic())
-            && parts.is_some_and(|(local, host)| {
-                !local.is_empty() && !host.is_empty() && !host.contains('@')
-            });
-        if !email_is_fine {
+        if !mail_address::can_be_written_to(&email) {
             let why = "buyer.email: use an address such as ann@example.org, in ASCII";
             return Err(("email", why));
         }
@@ -215,7 +208,7 @@ pub(super) fn whose(
     match (booking, user, email) {
         (Some(booking), None, None) => Ok(BuyerOf::Booking(booking)),
         (None, Some(user), None) => Ok(BuyerOf::User(user)),
-        (None, None, Some(email)) if (1..=MAX_EMAIL_BYTES).contains(&email.len()) => {
+        (None, None, Some(email)) if (1..=mail_address::MAX_BYTES).contains(&email.len()) => {
             Ok(BuyerOf::Email(email))
         }
         _ => {
