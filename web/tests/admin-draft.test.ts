@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { changesOf, draftOf, fieldOf, newDraft, settingsOf } from "../src/admin/events/draft";
+import { changesOf, draftOf, fieldOf, newDraft, settingsOf, withTyped } from "../src/admin/events/draft";
 import type { Event, EventDefaults } from "../src/api/schema";
 
 const terms = {
@@ -29,6 +29,15 @@ test("new events begin with what the server says, and claims without a limit if 
   const settings = settingsOf({ ...newDraft(defaults), hasRoom: true });
   expect(settings).toMatchObject({ ...terms, claim_ttl_max_ms: null });
   expect(settings.room).toEqual({ ...defaults.room, outflow_per_min: null });
+});
+
+test("what was typed while the settings were on their way stays, and all else is as the server says", () => {
+  const before = draftOf({ ...terms, event: "e", title: "E", currency: "EUR" } as unknown as Event, defaults);
+  const sent = { ...before, title: "A show", refunds: [{ days_before: 7, percent: 80 }] };
+  const now = { ...sent, title: "A shower", refunds: [...sent.refunds, { days_before: 1, percent: 50 }] };
+  const answered = { ...sent, max_per_user: 3, refunds: [{ days_before: 7, percent: 80 }] };
+  expect(withTyped(answered, sent, now)).toEqual({ ...now, max_per_user: 3 });
+  expect(withTyped(answered, sent, sent)).toEqual(answered);
 });
 
 test("what the server tells beside a rule about refunds is not sent back", () => {

@@ -90,6 +90,17 @@ test("the organiser sets a channel up, moves units, and releases it", async () =
   const { channels } = (await server.ask("GET", "/admin/events/office/channels", { token: ADMIN_KEY })).body;
   expect(channels[0]).toMatchObject({ channel: "fans", quota: 5, codes: 2, queued: true });
 
+  // What somebody else has changed meanwhile is what the form begins with.
+  await server.organise("PUT", "/events/office/channels/fans", {
+    quota: 6,
+    queued: true,
+    why: "more of them",
+  });
+  await panel.getByRole("button", { name: "Change fans" }).click();
+  await expect.poll(() => dialog.getByLabel(/^Units that may be held/).inputValue()).toBe("6");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+
   await panel.getByRole("button", { name: "Move units" }).click();
   await dialog.getByLabel(/^To/).selectOption("fans");
   await dialog.getByLabel("Pool").fill("standing");

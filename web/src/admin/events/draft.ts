@@ -140,6 +140,15 @@ export function draftOf(event: Event, defaults: EventDefaults): Draft {
   };
 }
 
+/** The server's answer to what was sent, with what was typed since. */
+export function withTyped(fresh: Draft, sent: Draft, now: Draft): Draft {
+  const isSame = (name: keyof Draft) => JSON.stringify(now[name]) === JSON.stringify(sent[name]);
+  const names = Object.keys(fresh) as (keyof Draft)[];
+  return Object.fromEntries(
+    names.map((name) => [name, (isSame(name) ? fresh : now)[name]]),
+  ) as unknown as Draft;
+}
+
 /** What an event and the defaults have in common. */
 function termsOf(terms: Omit<EventDefaults, "room">, room: Room) {
   const claimMaxMs = terms.claim_ttl_max_ms;
