@@ -25,6 +25,15 @@ beforeAll(async () => {
     settings: { title: "With a room", room: { capacity: 10 } },
     pools: [{ pool: "standing", capacity: 100, price_minor: 3_000 }],
   });
+  await openEvent(server, "refundable", {
+    settings: {
+      title: "Refundable",
+      room: null,
+      starts_at: Date.now() + 30 * 24 * 3_600_000,
+      refunds: [{ days_before: 7, percent: 50 }],
+    },
+    pools: [{ pool: "standing", capacity: 10, price_minor: 3_000 }],
+  });
   await openEvent(server, "gift", {
     settings: { title: "A gift", room: null },
     pools: [{ pool: "standing", capacity: 100, price_minor: 0 }],
@@ -172,6 +181,23 @@ test("hold is given back after a question", async () => {
   // The button is gone that had the focus.
   await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("H1");
   await untilStatus(server, { token, booking }, "released");
+  await close();
+});
+
+test("booking that is confirmed while it is given back stays, and the page says so", async () => {
+  const wish = { pools: { standing: 1 } };
+  const { page, booking, token, close } = await holdAndVisit(browser, server, "refundable", wish);
+  await page.getByRole("button", { name: "Give back", exact: true }).click();
+  await page.route(/\/cancel$/, async (route) => {
+    const at = `/events/refundable/bookings/${booking}/confirm`;
+    await server.organise("POST", at, { payment: "till-1" });
+    await route.continue();
+  });
+  await page.getByRole("button", { name: "Yes, give back" }).click();
+  await heading(page, "Your booking is confirmed");
+  await page.getByText("Nothing was given back").waitFor();
+  await untilStatus(server, { token, booking }, "confirmed");
+  expect(await violations(page)).toEqual([]);
   await close();
 });
 

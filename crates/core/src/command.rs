@@ -23,6 +23,8 @@ pub enum CancelTerms {
     Buyer {
         /// The owner's id.
         user: UserId,
+        /// The least that they agreed to get back, in minor units; `None` is whatever the rules give.
+        at_least_minor: Option<i64>,
     },
     /// The organiser.
     Organiser {

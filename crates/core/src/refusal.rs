@@ -363,6 +363,14 @@ refusals! {
         "amounts go in steps of {step_minor} minor units here; give back a multiple of that, or \
          all that was paid";
 
+    /// Less goes back by now than the buyer agreed to.
+    RefundLowered {
+        /// What goes back now, in minor units.
+        refund_minor: i64,
+    } = 74 "REFUND_LOWERED" Conflict never,
+        "only {refund_minor} minor units go back by now; cancel with that as at_least_minor, or \
+         keep the booking";
+
     /// The event has no waiting room.
     NoWaitingRoom = 50 "NO_WAITING_ROOM" Conflict never,
         "the event has no waiting room: hold at once; to let people in, open the sale itself";

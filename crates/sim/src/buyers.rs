@@ -285,11 +285,13 @@ impl Buyer {
             HoldState::Confirmed { payment, .. } => match self.chance.below(30) {
                 0 => {
                     let reason = crate::organiser::reason(&mut self.chance);
-                    Some(Command::CancelConfirmed {
-                        booking,
-                        reason,
-                        terms: CancelTerms::Buyer { user },
-                    })
+                    let at_least_minor = match self.chance.below(4) {
+                        0 => Some(amount_minor),
+                        1 => Some(amount_minor / 2),
+                        _ => None,
+                    };
+                    let terms = CancelTerms::Buyer { user, at_least_minor };
+                    Some(Command::CancelConfirmed { booking, reason, terms })
                 }
                 1 => Some(Command::Confirm { booking, user, payment }),
                 _ => None,

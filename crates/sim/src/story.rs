@@ -161,7 +161,12 @@ fn asks(command: &Command) -> String {
             format!("confirms {booking} of {user} with payment {payment}")
         }
         Command::CancelConfirmed { booking, terms, .. } => match terms {
-            CancelTerms::Buyer { user } => format!("cancels {booking} for its buyer {user}"),
+            CancelTerms::Buyer { user, at_least_minor: None } => {
+                format!("cancels {booking} for its buyer {user}")
+            }
+            CancelTerms::Buyer { user, at_least_minor: Some(least) } => {
+                format!("cancels {booking} for its buyer {user}, if {least} goes back")
+            }
             CancelTerms::Organiser { refund_minor: None } => {
                 format!("cancels {booking} and gives all back")
             }

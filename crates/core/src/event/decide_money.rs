@@ -234,7 +234,7 @@ impl Event {
     ) -> Result<Decision, Refusal> {
         check_reason(reason)?;
         let hold = match terms {
-            CancelTerms::Buyer { user } => self.booking_of(booking, user)?,
+            CancelTerms::Buyer { user, .. } => self.booking_of(booking, user)?,
             CancelTerms::Organiser { .. } => {
                 self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?
             }
@@ -266,9 +266,13 @@ impl Event {
         }
         let (amount_minor, step_minor) = (hold.terms.amount_minor, settings.step_minor());
         let refund_minor = match terms {
-            CancelTerms::Buyer { .. } => {
+            CancelTerms::Buyer { at_least_minor, .. } => {
                 let refund = settings.refund_now(&hold.terms, at);
-                refund.ok_or(Refusal::NotCancellable)?.refund_minor
+                let refund_minor = refund.ok_or(Refusal::NotCancellable)?.refund_minor;
+                if at_least_minor.is_some_and(|least| refund_minor < least) {
+                    return Err(Refusal::RefundLowered { refund_minor });
+                }
+                refund_minor
             }
             CancelTerms::Organiser { refund_minor: None } => amount_minor,
             CancelTerms::Organiser { refund_minor: Some(wanted) } => {

@@ -11,7 +11,11 @@ use onrush_core::settings::{Fees, RefundRule, Settings};
 use onrush_core::{Command, Refusal, Reply};
 
 fn cancel_as_buyer(booking: &str, user: &str) -> Command {
-    let terms = CancelTerms::Buyer { user: user.parse().expect("an id") };
+    cancel_if(booking, user, None)
+}
+
+fn cancel_if(booking: &str, user: &str, at_least_minor: Option<i64>) -> Command {
+    let terms = CancelTerms::Buyer { user: user.parse().expect("an id"), at_least_minor };
     Command::CancelConfirmed { booking: booking_id(booking), reason: reason(), terms }
 }
 
@@ -124,6 +128,46 @@ fn a_share_of_a_currency_that_is_counted_in_fifths_is_a_number_of_fifths() {
             let settings = Settings { currency, ..policy() };
             assert_eq!(half_back(settings, price_minor), refund_minor, "half of {price_minor}");
         }
+    }
+}
+
+#[test]
+fn a_buyer_never_gets_back_less_than_they_agreed_to() {
+    // All goes back until the 16th day, half from the 17th on.
+    for (days, agreed_minor, refund_minor) in [
+        (16, None, Some(15_000)),
+        (16, Some(15_000), Some(15_000)),
+        (16, Some(15_001), None),
+        (17, Some(15_000), None),
+        (17, Some(7_501), None),
+        (17, Some(7_500), Some(7_500)),
+        // More than was agreed to harms nobody.
+        (16, Some(7_500), Some(15_000)),
+        (17, Some(-1), Some(7_500)),
+    ] {
+        let mut stage = paid(policy());
+        buy(&mut stage, hold("b1", "ann", lines(&[("ga", 2)], &["A-1"])));
+        stage.pass_ms(days * DAY_MS);
+        let changes = stage.journal.len();
+        let cancel = cancel_if("b1", "ann", agreed_minor);
+        match refund_minor {
+            Some(refund_minor) => {
+                let cancelled = HoldState::Cancelled { at: stage.now, refund_minor };
+                assert_eq!(
+                    hold_view(stage.ok(cancel)).state,
+                    cancelled,
+                    "{days}, {agreed_minor:?}"
+                );
+                // What was decided stands, whatever is asked later.
+                let again = hold_view(stage.ok(cancel_if("b1", "ann", Some(i64::MAX))));
+                assert_eq!(again.state, cancelled);
+            }
+            None => {
+                stage.refused(cancel, "REFUND_LOWERED");
+                assert_eq!((stage.status("b1"), stage.journal.len()), ("confirmed", changes));
+            }
+        }
+        stage.check_recovery();
     }
 }
 

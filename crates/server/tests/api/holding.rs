@@ -213,6 +213,51 @@ async fn what_goes_back_now_is_told_and_is_what_a_cancellation_gives() {
     assert_eq!(guest.get(&path).await.expect(200).json().get("refund_now"), None);
 }
 
+/// A buyer gives a hold back on one device while another pays for it.
+#[tokio::test]
+async fn who_gives_back_only_what_is_held_keeps_what_was_confirmed() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "e", "title": "Show", "currency": "EUR",
+        "starts_at": 4_000_000_000_000_i64, "refunds": [{"days_before": 7, "percent": 50}]});
+    shop.organise("POST", "/events", &body).await;
+    shop.add_pool("e", "paid", 5, 333).await;
+    shop.organise_plainly("/events/e/open").await;
+    let guest = shop.guest().await;
+    let held = guest.hold("e", "k", &json!({"pools": {"paid": 1}})).await.expect(201);
+    let booking = held.text("booking");
+    let confirm = format!("/events/e/bookings/{booking}/confirm");
+    shop.organise("POST", &confirm, &json!({"payment": "till-7"})).await;
+
+    let cancel = |key: &str, body: &Value| {
+        guest.ask("POST", &format!("/bookings/{booking}/cancel")).key(key).json(body).send()
+    };
+    let only_held = json!({"only": "held"});
+    for _ in 0..2 {
+        let refused = cancel("1", &only_held).await;
+        assert_eq!(refused.problem(), (409, "ALREADY_CONFIRMED".into()));
+    }
+    assert_eq!(guest.booking(&booking).await["status"], "confirmed");
+    for wrong in [json!({"only": "confirmed"}), json!({"only": ["held"]}), json!({"just": "held"})]
+    {
+        let refused = cancel("2", &wrong).await;
+        assert_eq!(refused.problem(), (422, "INVALID_BODY".into()), "{wrong}");
+        assert!(!refused.json()["field"].is_null(), "{}", refused.json());
+    }
+    let more = cancel("3", &json!({"at_least_minor": 168})).await;
+    assert_eq!(more.problem(), (409, "REFUND_LOWERED".into()));
+    assert_eq!(more.json()["refund_minor"], 167);
+    assert_eq!(guest.booking(&booking).await["status"], "confirmed");
+    let cancelled = cancel("4", &json!({"at_least_minor": 167})).await.expect(200).json();
+    assert_eq!(cancelled["refund_minor"], 167);
+    let too_late = cancel("5", &only_held).await;
+    assert_eq!(too_late.problem(), (409, "INVALID_STATUS".into()));
+
+    let held = guest.hold("e", "l", &json!({"pools": {"paid": 1}})).await.expect(201);
+    let path = format!("/bookings/{}/cancel", held.text("booking"));
+    let released = guest.ask("POST", &path).json(&only_held).send().await.expect(200).json();
+    assert_eq!(released["status"], "released");
+}
+
 /// A trap: the client names the price.
 #[tokio::test]
 async fn a_price_in_the_wish_is_refused() {

@@ -1,10 +1,11 @@
 -- Takes a confirmed booking back; its units are free again.
 --
 -- Args      1 booking · 2 by · 3 why · 4 the user, if a buyer cancels by the event's rules, or '' ·
---           5 what the organiser gives back, in minor units; '' is all that was paid
+--           5 the least that the buyer agreed to get back, or '' · or what the organiser gives back, in
+--           minor units; '' is all that was paid
 -- Reply     {"hold":…}; again changes nothing, and is refused to an organiser who gives back another amount
 -- Refusals  RESERVATION_NOT_FOUND INVALID_STATUS ALREADY_CHECKED_IN NOT_CANCELLABLE REFUND_EXCEEDS_PAID
---           REFUND_BETWEEN_STEPS
+--           REFUND_BETWEEN_STEPS REFUND_LOWERED
 -- Changes   confirmed_cancelled
 --#include begin
 --#include change
@@ -61,6 +62,9 @@ if buyer ~= '' then
   end
   -- An amount that is no multiple of a step was paid where steps do not count.
   refund = math.min(share_minor(amount - tonumber(hold.fee), percent, 100, true), amount)
+  if wanted and refund < wanted then
+    return no('REFUND_LOWERED', '"refund_minor":' .. int(refund))
+  end
 elseif refund < 0 or refund > amount then
   return no('REFUND_EXCEEDS_PAID', '"paid_minor":' .. hold.amount)
 elseif refund ~= amount and math.fmod(refund, step_minor()) ~= 0 then

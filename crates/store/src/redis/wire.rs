@@ -209,7 +209,9 @@ pub(super) fn call(command: &Command) -> Call {
         ),
         Command::CancelConfirmed { booking, reason, terms } => {
             let (user, refund) = match terms {
-                CancelTerms::Buyer { user } => (text(user), String::new()),
+                CancelTerms::Buyer { user, at_least_minor } => {
+                    (text(user), text_or_empty(at_least_minor.as_ref()))
+                }
                 CancelTerms::Organiser { refund_minor } => {
                     (String::new(), text_or_empty(refund_minor.as_ref()))
                 }

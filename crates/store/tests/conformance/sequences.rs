@@ -341,6 +341,7 @@ fn the_sequences_reach_every_change_and_every_refusal() {
         "QUEUE_FULL",
         "REFUND_BETWEEN_STEPS",
         "REFUND_EXCEEDS_PAID",
+        "REFUND_LOWERED",
         "RESERVATION_NOT_FOUND",
         "SEAT_EXISTS",
         "SECTION_NOT_FOUND",

@@ -138,7 +138,7 @@ async fn the_largest_amounts_are_exact_in_redis() {
                 let confirm =
                     Command::Confirm { booking: booking.clone(), user: owner.clone(), payment };
                 node.done(confirm).await;
-                let terms = CancelTerms::Buyer { user: owner };
+                let terms = CancelTerms::Buyer { user: owner, at_least_minor: None };
                 let cancel = Command::CancelConfirmed { booking, reason: reason(), terms };
                 let HoldState::Cancelled { refund_minor, .. } =
                     hold_view(node.done(cancel).await).state

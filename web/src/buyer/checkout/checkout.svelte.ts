@@ -1,6 +1,6 @@
 /** One booking as its page follows it: what it is now, and what its buyer can do about it. */
 import { ask, newKey, NoAnswer, path, Refused } from "../../api/client";
-import type { Booking, Buyer, Event as Sale, Link, Payment, Summary } from "../../api/schema";
+import type { Booking, Buyer, Event as Sale, GivingBack, Link, Payment, Summary } from "../../api/schema";
 import { askAsKeeper, keepLink, links, persistAsKeeper, wayTo, type Way } from "../../api/keeper";
 import { askAsVisitor, isKnown } from "../../api/visitor";
 import { clock } from "../../lib/clock";
@@ -48,6 +48,8 @@ export class Checkout {
   isPaymentUnknown: boolean;
   /** The hold ran out while this page was open, with a payment under way. */
   wasLate = $state(false);
+  /** It was to be given back, and had been confirmed before. */
+  wasKept = $state(false);
   nowMs = $state(clock.now());
 
   readonly lines: Line[] = $derived(
@@ -230,16 +232,25 @@ export class Checkout {
     await this.#do("extend", () => this.#post("extend"));
   }
 
+  /** Gives back what is held; what was confirmed meanwhile, in another tab perhaps, stays. */
   async release(): Promise<void> {
-    await this.#do("release", () => this.#post("cancel"));
+    await this.#do("release", async () => {
+      try {
+        await this.#post("cancel", { only: "held" });
+      } catch (error) {
+        this.wasKept = error instanceof Refused && error.code === "ALREADY_CONFIRMED";
+        if (!this.wasKept) throw error;
+      }
+    });
   }
 
   /** Asks under one key until there is an answer, over several tries of the buyer if need be. */
-  async #post(operation: "extend" | "cancel"): Promise<void> {
+  async #post(operation: "extend" | "cancel", body?: GivingBack): Promise<void> {
     const key = this.#keys.get(operation) ?? newKey();
     this.#keys.set(operation, key);
     try {
-      await persistAsKeeper(this.id, `${path`/bookings/${this.id}`}/${operation}`, { method: "POST", key });
+      const wish = { method: "POST", key, ...(body && { body }) } as const;
+      await persistAsKeeper(this.id, `${path`/bookings/${this.id}`}/${operation}`, wish);
       this.#keys.delete(operation);
     } catch (error) {
       // What is refused for good is refused again under the same key.

@@ -3,7 +3,7 @@
 use super::find::{booking_answer, event_of_booking, find_booking};
 use super::keeper::{Keeper, Who};
 use super::shapes::BookingBody;
-use crate::http::body::{JsonBody, Nothing, OptionalBytes};
+use crate::http::body::{JsonBody, OptionalBytes};
 use crate::http::caller::{Ids, Operator, OptionalKey};
 use crate::http::events::settings::teach_steps;
 use crate::http::faults::hide_event;
@@ -29,12 +29,33 @@ use serde::de::IgnoredAny;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
+/// What is given back.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GivingBack {
+    /// `held` gives back what is only held: a booking that was confirmed meanwhile stays.
+    #[schema(nullable = false)]
+    only: Option<GivesBackOnly>,
+    /// The least that may go back for a confirmed booking, in minor units: `refund_now` may have
+    /// sunk since it was shown.
+    #[schema(value_type = Option<i64>, minimum = 0, nullable = false)]
+    at_least_minor: Option<Whole<i64>>,
+}
+
+/// What alone is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GivesBackOnly {
+    /// What nobody has paid for yet.
+    Held,
+}
+
 /// Gives a hold back, or cancels a confirmed booking if the event's rules about refunds allow it;
 /// `refund_minor` says what goes back. The same key again gets the first answer.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/cancel", tag = "bookings",
     params(("booking" = IdText, Path), OptionalKey),
-    request_body = Option<Nothing>,
+    request_body = Option<GivingBack>,
     responses(
         (status = 200, description = "The booking", body = BookingBody),
         WriteProblems,
@@ -51,7 +72,8 @@ pub async fn cancel(
     body: OptionalBytes,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
-    body.parse::<Nothing>()?;
+    let GivingBack { only, at_least_minor } = body.parse()?;
+    let at_least_minor = at_least_minor.map(|Whole(least)| least);
     let why = match &keeper.who {
         Who::Visitor(_) => CANCELLED_BY_BUYER,
         Who::Link(_) => CANCELLED_BY_LINK,
@@ -62,20 +84,28 @@ pub async fn cancel(
         Who::Visitor(_) | Who::Link(_) => keeper.find(&event, &booking).await?.terms.user.clone(),
     };
     let scope = Scope::of_booking("cancel", &booking, &user, Purpose::PayOrGiveBack);
-    let work = move |before| give_back(sale, sagas, event, booking, user, why, before);
+    let wish = Wish { event, booking, user, why, only, at_least_minor };
+    let work = move |before| give_back(sale, sagas, wish, before);
     match &key.0 {
         Some(key) => once.run_knowing(scope, key.as_str(), &body.canonical(), work).await,
         None => work(Before::NotDone).await,
     }
 }
 
-async fn give_back(
-    sale: Arc<Sale>,
-    sagas: Arc<Sagas>,
+/// Which booking is given back, and by whom.
+struct Wish {
     event: EventId,
     booking: BookingId,
     user: UserId,
     why: &'static str,
+    only: Option<GivesBackOnly>,
+    at_least_minor: Option<i64>,
+}
+
+async fn give_back(
+    sale: Arc<Sale>,
+    sagas: Arc<Sagas>,
+    Wish { event, booking, user, why, only, at_least_minor }: Wish,
     before: Before,
 ) -> Result<Response, Problem> {
     let release = Command::Release { booking: booking.clone(), user: user.clone() };
@@ -85,17 +115,20 @@ async fn give_back(
         let released = find_booking(&sale, &event, &booking, Some(&user)).await?;
         return Ok(booking_answer(&event, &released));
     }
-    // What is cancelled already gets its first answer again.
-    if let Err(Failure::Refused(
-        Refusal::AlreadyConfirmed
-        | Refusal::InvalidStatus { booking_status: HoldStatus::Cancelled },
-    )) = view
-    {
+    let is_confirmed = matches!(
+        view,
+        // What is cancelled already gets its first answer again.
+        Err(Failure::Refused(
+            Refusal::AlreadyConfirmed
+                | Refusal::InvalidStatus { booking_status: HoldStatus::Cancelled }
+        ))
+    );
+    if is_confirmed && only.is_none() {
         teach_steps(&sale, &sagas, &event).await;
         let cancel = Command::CancelConfirmed {
             booking,
             reason: Reason { by: user.as_str().into(), why: why.into() },
-            terms: CancelTerms::Buyer { user },
+            terms: CancelTerms::Buyer { user, at_least_minor },
         };
         view = sale.run(&event, cancel).await;
     }

@@ -153,7 +153,9 @@ impl Oracle {
                 self.confirm(at, booking, user, payment.as_ref())
             }
             Command::CancelConfirmed { booking, reason, terms } => match terms {
-                CancelTerms::Buyer { user } => self.cancel(at, booking, reason, Some(user), None),
+                CancelTerms::Buyer { user, at_least_minor } => {
+                    self.cancel(at, booking, reason, Some(user), *at_least_minor)
+                }
                 CancelTerms::Organiser { refund_minor } => {
                     self.cancel(at, booking, reason, None, *refund_minor)
                 }

@@ -259,7 +259,13 @@ impl Oracle {
         let paid_minor = known.terms.amount_minor;
         let step_minor = step(self.settings());
         let refund_minor = match (buyer, wanted) {
-            (Some(_), _) => self.refund_of(at, id).ok_or(Refusal::NotCancellable)?,
+            (Some(_), agreed) => {
+                let refund_minor = self.refund_of(at, id).ok_or(Refusal::NotCancellable)?;
+                if agreed.is_some_and(|agreed| agreed > refund_minor) {
+                    return Err(Refusal::RefundLowered { refund_minor });
+                }
+                refund_minor
+            }
             (None, None) => paid_minor,
             (None, Some(wanted)) if wanted < 0 || wanted > paid_minor => {
                 return Err(Refusal::RefundExceedsPaid { paid_minor });

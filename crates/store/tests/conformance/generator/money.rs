@@ -106,7 +106,8 @@ impl Generator {
                     Some(i64::MAX),
                 ]);
                 let terms = if self.random.percent(50) {
-                    CancelTerms::Buyer { user }
+                    let agreed = [None, Some(60), Some(700), Some(i64::MAX)];
+                    CancelTerms::Buyer { user, at_least_minor: *self.random.pick(&agreed) }
                 } else {
                     CancelTerms::Organiser { refund_minor }
                 };
