@@ -4,17 +4,29 @@ use super::draft::Draft;
 use super::gateway::{DeskNews, GatewayError, News, Notice, Ours, RefundStanding, Standing};
 use super::look::{DriveError, Look, Trouble};
 use super::refunds::{BESIDE_ANOTHER, note_failed};
-use super::rows::{order_of, order_of_refund};
+use super::rows::{order_of, order_of_refund, refund_of};
 use super::sagas::Sagas;
 use onrush_base::amount::readable;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::money::Currency;
 use onrush_core::saga::{Outcome, Stage, Step};
 use onrush_ledger::desk::{DeskKind, DeskStatus};
-use onrush_ledger::money::{Capture, Payment, Refund, RefundStatus};
+use onrush_ledger::money::{Capture, Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::{SET_ASIDE, SagaRecord, declined};
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_relay::messages::refund_done;
+
+/// What it says of money that nothing waits for.
+const ENDED: &str = "money was taken for a payment that had ended";
+
+/// Money that a message says was taken.
+#[derive(Clone, Copy)]
+struct Taken<'a> {
+    /// What the gateway calls the payment.
+    reference: &'a str,
+    /// How much, in minor units of the payment's own currency.
+    amount_minor: i64,
+}
 
 /// Why a genuine message changed nothing.
 #[derive(Debug)]
@@ -83,9 +95,13 @@ impl Sagas {
                 return self.desk_entry(news, &own).await;
             }
             if let Some(why) = contradiction(row, booking, &standing) {
-                match self.flag(&record, payment, &why).await {
+                let taken = taken_all_the_same(row, booking, &standing);
+                match self.flag(&record, row, taken, &why).await {
                     Err(LedgerError::Conflict) => continue,
-                    flagged => flagged?,
+                    Err(error) => return Err(error.into()),
+                    // It is safe now; what is left to do is not the gateway's concern.
+                    Ok(Some(record)) => drop(self.drive_on(record, false).await?),
+                    Ok(None) => {}
                 }
                 return Err(NoticeError::Mismatch(why));
             }
@@ -133,16 +149,30 @@ impl Sagas {
         }
     }
 
+    /// Flags a payment that a message contradicts; the record, if the saga has something to do then.
+    ///
+    /// Money that came for a payment that had ended is written down as it was taken: it goes back,
+    /// and an operator waits only for what cannot.
     async fn flag(
         &self,
         record: &SagaRecord,
-        payment: &PaymentId,
+        row: &Payment,
+        taken: Option<Taken<'_>>,
         why: &str,
-    ) -> Result<(), LedgerError> {
+    ) -> Result<Option<SagaRecord>, LedgerError> {
+        let payment = &row.payment;
         tracing::warn!(%payment, why, "a gateway's message contradicts what was asked for");
-        let known = record.payments.iter().any(|row| row.payment == *payment && row.flagged);
-        if known {
-            return Ok(());
+        let has_ended =
+            matches!(row.stage, Stage::Closed | Stage::Void | Stage::Returned | Stage::Refunded);
+        let is_written_down = taken.is_some_and(|taken| {
+            row.captured_minor == taken.amount_minor
+                && row.reference.as_deref() == Some(taken.reference)
+        });
+        let comes_late = taken.filter(|_| has_ended && row.captured_minor == 0);
+        // Who sees to a saga, or the buyer's next payment, has it stuck no more.
+        let is_waited_for = !has_ended || is_written_down || record.saga.stuck.is_some();
+        if row.flagged && comes_late.is_none() && is_waited_for {
+            return Ok(None);
         }
         let mut draft = Draft::of(record, self.now());
         draft.payment(payment, |row| {
@@ -150,15 +180,42 @@ impl Sagas {
             row.why = Some(why.to_owned());
         });
         draft.note(&format!("a message was refused: {why}"));
-        let ended = record.payments.iter().find(|row| row.payment == *payment).is_some_and(|row| {
-            matches!(row.stage, Stage::Closed | Stage::Void | Stage::Returned | Stage::Refunded)
-        });
-        if ended {
+        if let Some(taken) = comes_late {
+            self.take_late(&mut draft, row, taken);
+            return self.write(draft).await.map(Some);
+        }
+        if has_ended {
             // Nobody would ask the gateway about it again.
             draft.tries(0);
             draft.stuck(Some(&format!("a payment that had ended: {why}")));
         }
-        self.write(draft).await.map(drop)
+        self.write(draft).await.map(|_| None)
+    }
+
+    /// Money was taken for a payment that had ended, and not what was asked for: it goes back.
+    fn take_late(&self, draft: &mut Draft, row: &Payment, taken: Taken<'_>) {
+        let Taken { reference, amount_minor } = taken;
+        draft.payment(&row.payment, |row| {
+            row.captured_minor = amount_minor;
+            row.reference = Some(reference.to_owned());
+        });
+        let is_present = draft.record().saga.payment.as_ref() == Some(&row.payment);
+        if is_present && row.stage == Stage::Closed {
+            // The engine still waits for it, and hears of its end once the money is back.
+            let (cause, record) = (RefundCause::Stray, draft.record());
+            let refund = refund_of(record, row, amount_minor, cause, ENDED, self.now());
+            draft.add_refund(refund);
+            draft.settle(Step::Compensating, Stage::Refunding);
+            draft.note(ENDED);
+        } else {
+            draft.stray(&row.payment, Stage::Captured, ENDED);
+            if is_present {
+                draft.abandon_present();
+            }
+        }
+        draft.tries(0);
+        draft.stuck(None);
+        draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
     }
 
     async fn refund_news(
@@ -176,9 +233,11 @@ impl Sagas {
             let is_it = |row: &&Refund| row.refund == refund && row.payment == *payment;
             let row = record.refunds.iter().find(is_it).ok_or_else(unknown)?;
             if let Some(why) = otherwise(row.amount_minor, row.currency, amount_minor, currency) {
-                match self.flag(&record, payment, &why).await {
+                let of = |paid: &&Payment| paid.payment == *payment;
+                let paid = record.payments.iter().find(of).ok_or_else(unknown)?;
+                match self.flag(&record, paid, None, &why).await {
                     Err(LedgerError::Conflict) => continue,
-                    flagged => flagged?,
+                    flagged => drop(flagged?),
                 }
                 return Err(NoticeError::Mismatch(why));
             }
@@ -366,6 +425,18 @@ fn contradiction(row: &Payment, booking: &BookingId, standing: &Standing) -> Opt
     otherwise(row.amount_minor, row.currency, *amount_minor, *currency)
 }
 
+/// What a message says was taken although it contradicts the payment's row: money of another
+/// currency, or for another booking, is nothing that could go back for this payment.
+fn taken_all_the_same<'a>(
+    row: &Payment,
+    booking: &BookingId,
+    standing: &'a Standing,
+) -> Option<Taken<'a>> {
+    let Standing::Captured { reference, amount_minor, currency } = standing else { return None };
+    let fits = row.booking == *booking && row.currency == *currency && *amount_minor > 0;
+    fits.then_some(Taken { reference, amount_minor: *amount_minor })
+}
+
 /// What in a message contradicts an amount that was asked for.
 fn otherwise(
     asked_minor: i64,
@@ -443,8 +514,7 @@ fn told(
             }
             let advanced = present && draft.advance(Outcome::MoneyTaken, "money was taken").is_ok();
             if !advanced {
-                let note = "money was taken for a payment that had ended";
-                draft.stray(&row.payment, Stage::Captured, note);
+                draft.stray(&row.payment, Stage::Captured, ENDED);
                 if present {
                     draft.abandon_present();
                 }

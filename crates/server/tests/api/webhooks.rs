@@ -10,6 +10,7 @@ use onrush_core::ids::BookingId;
 use onrush_core::saga::{Stage, Step};
 use onrush_ledger::money::RefundStatus;
 use onrush_ledger::saga::SagaRecord;
+use onrush_saga::Action;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -185,6 +186,76 @@ async fn money_for_a_payment_that_had_ended_goes_back_and_the_hold_lives_on() {
     send(&shop, &message("payment.captured", &second)).await.expect(200);
     shop.until_step(&paying.booking, Step::Confirmed).await;
     assert_eq!(till.totals(), (2 * AMOUNT_MINOR, AMOUNT_MINOR));
+}
+
+/// A payment that had ended, and a captured message about another amount than was asked for.
+async fn ended_and_underpaid<'a>(shop: &'a Shop, till: &Till) -> (Paying<'a>, Value) {
+    let paying = paying(shop).await;
+    let mut told = paying.told("payment.captured");
+    told["amount_minor"] = json!(AMOUNT_MINOR - 1);
+    // It came too soon once, so that the payment is flagged already.
+    mismatch(&send(shop, &told).await);
+    send(shop, &paying.told("payment.declined")).await.expect(200);
+    shop.until_step(&paying.booking, Step::ReserveOk).await;
+    till.capture_other(paying.id(), AMOUNT_MINOR - 1);
+    (paying, told)
+}
+
+#[tokio::test]
+async fn another_amount_for_a_payment_that_had_ended_goes_back_as_it_was_taken() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let (paying, told) = ended_and_underpaid(&shop, &till).await;
+    for _ in 0..2 {
+        mismatch(&send(&shop, &told).await);
+        let record = shop.saga_record(&paying.booking).await;
+        let row = &record.payments[0];
+        assert_eq!((row.stage, row.captured_minor), (Stage::Refunded, AMOUNT_MINOR - 1));
+        assert!(row.flagged && record.saga.stuck.is_none(), "{record:?}");
+        assert_eq!(till.totals(), (AMOUNT_MINOR - 1, AMOUNT_MINOR - 1));
+    }
+    assert_eq!(paying.guest.booking(&paying.booking).await["status"], "held");
+    let second = paying.guest.pay(&paying.booking, "p2").await.expect(201).json();
+    till.capture(second["payment"].as_str().unwrap());
+    send(&shop, &message("payment.captured", &second)).await.expect(200);
+    shop.until_step(&paying.booking, Step::Confirmed).await;
+}
+
+#[tokio::test]
+async fn an_operator_refunds_another_amount_for_a_payment_that_had_ended() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let (paying, told) = ended_and_underpaid(&shop, &till).await;
+    till.refuse_refunds(true);
+    mismatch(&send(&shop, &told).await);
+    shop.until_record(&paying.booking, |record| record.saga.stuck.is_some()).await;
+    let still = shop.act(&paying.booking, Action::Refund).await.expect("it is stuck");
+    assert!(still.saga.stuck.is_some(), "{still:?}");
+    till.refuse_refunds(false);
+    shop.act(&paying.booking, Action::Refund).await.expect("it is stuck");
+    let back = |record: &SagaRecord| record.strays().next().is_none();
+    let record = shop.until_record(&paying.booking, back).await;
+    assert_eq!(record.saga.stuck, None);
+    assert_eq!(till.totals(), (AMOUNT_MINOR - 1, AMOUNT_MINOR - 1));
+}
+
+/// What is no money of the payment's own currency cannot be given back here.
+#[tokio::test]
+async fn another_currency_for_a_payment_that_had_ended_is_heard_again_after_a_retry() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let paying = paying(&shop).await;
+    send(&shop, &paying.told("payment.declined")).await.expect(200);
+    shop.until_step(&paying.booking, Step::ReserveOk).await;
+    let mut told = paying.told("payment.captured");
+    told["currency"] = json!("USD");
+    for _ in 0..2 {
+        mismatch(&send(&shop, &told).await);
+        let record = shop.saga_record(&paying.booking).await;
+        assert!(record.saga.stuck.is_some() && record.refunds.is_empty(), "{record:?}");
+        let seen = shop.act(&paying.booking, Action::Retry).await.expect("it is stuck");
+        assert_eq!(seen.saga.stuck, None);
+    }
 }
 
 #[tokio::test]
