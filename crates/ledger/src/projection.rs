@@ -108,8 +108,9 @@ pub enum Fact {
 ///
 /// A saga at `RESERVE_OK` moves by itself: to `CONFIRMED` if the status is `confirmed` and to
 /// `FAILED` if it is `released` or `expired`, in a new version, with a line in its history and
-/// nothing left to do (`next_at` is null, it is not stuck). Only if an earlier payment of it is
-/// neither void nor refunded it is looked at all the same: money that came after all must go back.
+/// nothing left to do (`next_at` is null, and what only its patience was used up for is not stuck any
+/// more). Only if an earlier payment of it is neither void nor refunded it is looked at all the same:
+/// money that came after all must go back.
 /// One that is due already (a payment was begun and not written down) is treated like any other
 /// saga.
 ///
@@ -155,7 +156,9 @@ impl Moved {
                 if is_unfinished()? {
                     Saga { step, next_at: Some(self.call(&saga)), ..saga }
                 } else {
-                    Saga { step, next_at: None, tries: 0, stuck: None, ..saga }
+                    // What an operator is waited for was never tried in vain, and waits on.
+                    let stuck = saga.stuck.filter(|_| saga.tries == 0);
+                    Saga { step, next_at: None, tries: 0, stuck, ..saga }
                 }
             }
             // It gets a new version even if it is due already: who works on it now may not know of this.

@@ -6,6 +6,7 @@ use super::draft::Draft;
 use super::gateway::{GatewayError, Order, Standing};
 use super::kill;
 use super::look::{DriveError, Look, Trouble};
+use super::refunds::rest_with_what_is_left;
 use super::rows::{AFTER_HOLD_MS, order_of};
 use super::sagas::Sagas;
 use super::steps;
@@ -55,7 +56,7 @@ impl Sagas {
             let (todo, begun) = (todo(record.position()), Instant::now());
             let span = steps::span(&record, todo);
             let look = self.find_work(&record, woken).instrument(span.clone()).await;
-            let (draft, more, ask) = match look {
+            let (mut draft, more, ask) = match look {
                 // Whoever was not woken has not asked the gateway: what is due stays due.
                 Ok(Look::Rest) if woken && self.is_due(&record) => {
                     (self.at_rest(&record), false, false)
@@ -72,6 +73,9 @@ impl Sagas {
                 }
                 Err(trouble) => (self.troubled(&record, trouble), false, false),
             };
+            if !more {
+                rest_with_what_is_left(&mut draft);
+            }
             match self.write(draft).instrument(span.clone()).await {
                 Ok(written) => {
                     self.steps.note(todo, begun.elapsed());

@@ -391,7 +391,9 @@ impl Sagas {
                 )
         });
         if asked_again {
-            // Another one is under way or made: somebody has to look which of the two to stop.
+            // Another one is under way or made: somebody has to look which of the two to stop. The row
+            // says so too, until they do: the saga may be woken for something else before.
+            draft.refund(refund, |row| BESIDE_ANOTHER.clone_into(&mut row.why));
             draft.note(note);
             draft.tries(0);
             draft.stuck(Some(BESIDE_ANOTHER));

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::look::{DriveError, Trouble};
-use super::refunds::is_open;
+use super::refunds::{is_open, see_to_what_went_twice};
 use super::rows::refund_of;
 use super::sagas::Sagas;
 use onrush_core::Command;
@@ -154,6 +154,7 @@ impl Sagas {
         draft.stuck(None);
         draft.tries(0);
         draft.next_at(Some(self.now()));
+        see_to_what_went_twice(&mut draft, record);
         match action {
             Action::Retry => {
                 for payment in owing(record) {

@@ -20,6 +20,9 @@ const STRAY: &str = "the booking does not wait for this payment";
 pub(super) const BESIDE_ANOTHER: &str =
     "a refund that had failed was made after all, beside another one";
 
+/// What a refund that was made beside another one says once somebody has seen to it.
+const BESIDE_SEEN_TO: &str = "made after all, beside another one; an operator has seen to it";
+
 impl Sagas {
     /// Money is to go back for the present payment.
     pub(super) fn give_back(
@@ -308,6 +311,28 @@ pub(super) fn note_failed(
         row.why.clone_from(&why);
     });
     draft.note(&why);
+}
+
+/// Has a saga that comes to rest wait for an operator if money went back twice and nobody has seen to
+/// that: whatever it was woken for since is done.
+pub(super) fn rest_with_what_is_left(draft: &mut Draft) {
+    let SagaRecord { saga, refunds, .. } = draft.record();
+    let is_at_rest = saga.next_at.is_none() && saga.stuck.is_none();
+    if is_at_rest && refunds.iter().any(|refund| refund.why == BESIDE_ANOTHER) {
+        draft.tries(0);
+        draft.note(BESIDE_ANOTHER);
+        draft.stuck(Some(BESIDE_ANOTHER));
+    }
+}
+
+/// An operator acts on what the saga was stuck with.
+pub(super) fn see_to_what_went_twice(draft: &mut Draft, record: &SagaRecord) {
+    if record.saga.stuck.as_deref() != Some(BESIDE_ANOTHER) {
+        return;
+    }
+    for twice in record.refunds.iter().filter(|refund| refund.why == BESIDE_ANOTHER) {
+        draft.refund(&twice.refund, |row| BESIDE_SEEN_TO.clone_into(&mut row.why));
+    }
 }
 
 /// Whether more would go back of a payment than its first refund was of, because one that had failed

@@ -111,6 +111,75 @@ async fn a_booking_is_paid_for_although_money_of_an_earlier_payment_cannot_go_ba
     assert_eq!(till.totals(), (2 * AMOUNT_MINOR, 0));
 }
 
+/// The gateway says that it made the refund after all which it had refused.
+async fn made_after_all(shop: &Shop, booking: &str) {
+    let record = shop.saga_record(booking).await;
+    let failed = record.refunds.iter().find(|row| row.status == RefundStatus::Failed);
+    let refund = failed.expect("there is one");
+    let payment = json!({"payment": refund.payment, "booking": booking,
+        "amount_minor": refund.amount_minor, "currency": refund.currency});
+    let mut told = message("refund.done", &payment);
+    told["refund"] = json!(refund.refund);
+    send(shop, &told).await.expect(200);
+    assert!(is_twice(&shop.saga_record(booking).await));
+}
+
+/// Whether an operator is to hear that money went back twice.
+fn is_twice(record: &SagaRecord) -> bool {
+    record.saga.stuck.as_deref().is_some_and(|why| why.contains("beside another one"))
+}
+
+/// Whoever sees to it ends it.
+async fn until_seen_to(shop: &Shop, booking: &str) {
+    shop.act(booking, Action::Retry).await.expect("it is stuck");
+    shop.until_record(booking, |record| record.saga.next_at.is_none()).await;
+    assert_eq!(shop.stuck().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn money_that_went_back_twice_waits_for_an_operator_although_the_booking_is_cancelled() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let booking = stray_that_is_stuck(&shop, &till).await;
+    shop.act(&booking, Action::Release).await.expect("it is stuck");
+    made_after_all(&shop, &booking).await;
+
+    till.refuse_refunds(false);
+    shop.cancel(&booking).await.expect(200);
+    shop.until_step(&booking, Step::Failed).await;
+    shop.clock.advance_ms(31_000);
+    shop.until_record(&booking, is_twice).await;
+    assert_eq!(shop.stuck().await, [booking.as_str()]);
+    assert_eq!(till.totals(), (2 * AMOUNT_MINOR, AMOUNT_MINOR));
+    until_seen_to(&shop, &booking).await;
+}
+
+#[tokio::test]
+async fn money_that_went_back_twice_waits_for_an_operator_although_the_buyer_pays_again() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let first = guest.pay(&booking, "p").await.expect(201).json();
+    send(&shop, &message("payment.declined", &first)).await.expect(200);
+    shop.clock.advance_ms(1);
+    till.refuse_refunds(true);
+    till.capture(first["payment"].as_str().unwrap());
+    send(&shop, &message("payment.captured", &first)).await.expect(200);
+    shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    till.refuse_refunds(false);
+    shop.act(&booking, Action::Refund).await.expect("it is stuck");
+    made_after_all(&shop, &booking).await;
+
+    let second = guest.pay(&booking, "p2").await.expect(201).json();
+    till.capture(second["payment"].as_str().unwrap());
+    send(&shop, &message("payment.captured", &second)).await.expect(200);
+    shop.until_step(&booking, Step::Confirmed).await;
+    shop.clock.advance_ms(31_000);
+    shop.until_record(&booking, is_twice).await;
+    until_seen_to(&shop, &booking).await;
+}
+
 /// The ledger takes a payment online for the one that is to confirm what the box office was paid
 /// for, and what was cancelled since.
 #[tokio::test]

@@ -272,6 +272,24 @@ async fn stuck_saga_is_woken_when_its_booking_ends_and_for_nothing_else() {
 }
 
 #[tokio::test]
+async fn what_an_operator_is_waited_for_outlasts_the_end_of_the_hold_and_used_up_patience_does_not()
+{
+    let Some(books) = Books::new().await else { return };
+    for (cursor, (id, tries, left)) in
+        (1..).zip([("gala.seen", 0, Some("twice".to_owned())), ("gala.tried", 60, None)])
+    {
+        let why = Some("twice".into());
+        let saga = Saga { step: Step::ReserveOk, tries, stuck: why, ..saga(id, 2) };
+        books.advance(to(saga.clone())).await.expect("written");
+        project(&books, cursor, vec![fact(moved(id, HoldStatus::Expired, 50))]).await;
+        let (step, updated_at) = (Step::Failed, Time(50));
+        let expected =
+            Saga { step, tries: 0, stuck: left, version: 2, updated_at, next_at: None, ..saga };
+        assert_eq!(saga_of(&books, id).await, expected);
+    }
+}
+
+#[tokio::test]
 async fn stuck_saga_that_has_nothing_to_call_off_or_to_give_back_is_not_woken() {
     let Some(books) = Books::new().await else { return };
     let without = Transition { payments: vec![], ..stuck("gala.none", Step::ReserveOk) };
