@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::gateway::{GatewayError, Order, Standing};
 use super::kill;
 use super::look::{DriveError, Look, Trouble};
-use super::refunds::rest_with_what_is_left;
+use super::refunds::{LONGEST_WAIT_MS, rest_with_what_is_left};
 use super::rows::{AFTER_HOLD_MS, order_of};
 use super::sagas::Sagas;
 use super::steps;
@@ -65,7 +65,7 @@ impl Sagas {
                 Ok(Look::Write(draft)) => (draft, true, false),
                 Ok(Look::WriteAndAsk(draft)) => (draft, true, true),
                 Ok(Look::WriteAndRest(draft)) => (draft, false, false),
-                Err(Trouble::Later(why)) if !self.is_its_turn(&record) => {
+                Err(Trouble::Later(why) | Trouble::Until(_, why)) if !self.is_its_turn(&record) => {
                     // Only attempts in their own time count: whoever asks in between uses up
                     // nobody's patience.
                     tracing::debug!(booking = %record.saga.booking, %why, "asked in between, in vain");
@@ -166,6 +166,12 @@ impl Sagas {
             Trouble::Later(why) if tries < self.patience.tries => {
                 draft.note(&why);
                 draft.next_at(Some(self.now().plus_ms(self.pause_ms(tries))));
+            }
+            Trouble::Until(at, why) => {
+                draft.note(&why);
+                let pause_ms = at.since_ms(self.now()).min(LONGEST_WAIT_MS);
+                let pause_ms = pause_ms.max(self.patience.longest_pause_ms);
+                draft.next_at(Some(self.now().plus_ms(pause_ms)));
             }
             Trouble::Later(why) | Trouble::Stuck(why) => {
                 draft.note(&why);

@@ -1,7 +1,8 @@
 //! What looks at sagas come to.
 
 use super::draft::Draft;
-use super::gateway::GatewayError;
+use super::gateway::{Away, GatewayError};
+use onrush_core::Time;
 use onrush_core::saga::Illegal;
 use onrush_ledger::LedgerError;
 use onrush_store::Failure;
@@ -36,15 +37,28 @@ pub(super) enum Look {
 /// Why a look came to nothing: it is tried again later, or an operator has to act.
 pub(super) enum Trouble {
     Later(String),
+    /// Nothing else comes of it before this time: waiting for that uses up no patience.
+    Until(Time, String),
     Stuck(String),
 }
 
 impl Trouble {
+    /// The one to write down of two: an operator's, else the one that is tried again sooner.
+    pub(super) fn or_sooner(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Until(..), Self::Later(_)) => other,
+            (Self::Until(at, _), Self::Until(before, _)) if before < at => other,
+            (Self::Later(_) | Self::Until(..) | Self::Stuck(_), _) => self,
+        }
+    }
+
     /// How often it was tried in vain, after so many times before. None counts where an operator has to
     /// act: news undoes only what used up the patience.
     pub(super) fn tries(&self, before: u32) -> u32 {
         match self {
             Self::Later(_) => before + 1,
+            // Whoever asks in between finds that it is not the saga's turn.
+            Self::Until(..) => before.max(1),
             Self::Stuck(_) => 0,
         }
     }
@@ -64,7 +78,10 @@ impl From<Failure> for Trouble {
 
 impl From<GatewayError> for Trouble {
     fn from(error: GatewayError) -> Self {
-        match error {
+        match &error {
+            GatewayError::Unavailable(Away::Kept { until_s, .. }) => {
+                Self::Until(Time(until_s.saturating_mul(1_000)), error.to_string())
+            }
             GatewayError::Unavailable(_) => Self::Later(error.to_string()),
             GatewayError::Refused(_) => Self::Stuck(error.to_string()),
         }

@@ -306,10 +306,10 @@ impl Sagas {
                         Look::Write(draft) | Look::WriteAndAsk(draft) | Look::WriteAndRest(draft),
                     ) => return Ok(Some(draft)),
                     Ok(Look::Rest) => return Ok(None),
-                    Err(Trouble::Later(why) | Trouble::Stuck(why)) => why,
+                    Err(Trouble::Later(why) | Trouble::Until(_, why) | Trouble::Stuck(why)) => why,
                 }
             }
-            Err(Trouble::Later(why) | Trouble::Stuck(why)) => why,
+            Err(Trouble::Later(why) | Trouble::Until(_, why) | Trouble::Stuck(why)) => why,
         };
         // Nobody looks at a saga that is stuck, unless the gateway tells again.
         if record.saga.stuck.is_some() {

@@ -124,7 +124,9 @@ impl Sagas {
         }
         let state = match self.hold(record).await {
             Ok(view) => view.map(|view| view.state),
-            Err(Trouble::Later(why) | Trouble::Stuck(why)) => return Err(why),
+            Err(Trouble::Later(why) | Trouble::Until(_, why) | Trouble::Stuck(why)) => {
+                return Err(why);
+            }
         };
         match state {
             Some(HoldState::Confirmed { payment: Some(paid), .. }) if paid == payment.payment => {

@@ -12,8 +12,8 @@ use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::SagaRecord;
 use onrush_relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, refund_done};
 
-/// How long the gateway is left alone with a refund at most.
-const LONGEST_WAIT_MS: i64 = 3_600_000;
+/// How long the gateway is left alone at most with what it cannot tell more of for now.
+pub(super) const LONGEST_WAIT_MS: i64 = 3_600_000;
 /// Why money of a payment that is not the present one goes back.
 const STRAY: &str = "the booking does not wait for this payment";
 /// Why a refund is not asked for beside one that was made.
@@ -82,7 +82,11 @@ impl Sagas {
         });
         let (sent, requested): (Vec<_>, Vec<_>) =
             under_way.partition(|(_, refund)| refund.status == RefundStatus::Sent);
-        let mut trouble = None;
+        let mut trouble: Option<Trouble> = None;
+        let with = |before: Option<Trouble>, why: Trouble| match before {
+            None => Some(why),
+            Some(before) => Some(before.or_sooner(why)),
+        };
         for (payment, refund) in requested {
             if is_beyond_what_is_owed(record, refund) {
                 trouble = Some(Trouble::Stuck(BESIDE_ANOTHER.into()));
@@ -90,7 +94,7 @@ impl Sagas {
             }
             match self.refund_at_gateway(record, payment, refund).await {
                 Ok(standing) => return self.came_of(record, refund, standing),
-                Err(why) => drop(trouble.get_or_insert(why)),
+                Err(why) => trouble = with(trouble, why),
             }
         }
         let mut still = None;
@@ -98,7 +102,7 @@ impl Sagas {
             match self.refund_at_gateway(record, payment, refund).await {
                 Ok(RefundStanding::Pending { reference }) => still = Some((refund, reference)),
                 Ok(standing) => return self.came_of(record, refund, standing),
-                Err(why) => drop(trouble.get_or_insert(why)),
+                Err(why) => trouble = with(trouble, why),
             }
         }
         // What may still be asked for goes on before an operator is waited for.

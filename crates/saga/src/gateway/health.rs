@@ -202,6 +202,10 @@ impl Health {
             Err(GatewayError::Unavailable(Away::Silent(why))) => {
                 Some((FailureKind::Unreachable, why))
             }
+            // It answers and knows us; only this one call cannot be made now.
+            Err(GatewayError::Unavailable(Away::Kept { why, .. })) => {
+                Some((FailureKind::Refused, why))
+            }
         };
         self.note(outcome.map(|(kind, why)| (kind, why.as_str())));
         outcome.map(|(kind, _)| kind)

@@ -310,6 +310,14 @@ pub enum Away {
     /// It does not know us: the account's key is wrong, was revoked, or may not do this. Nothing
     /// was done, and nothing will be until an operator mends it.
     KeyRefused(String),
+    /// It repeats from memory how the first call under the key failed, and what was asked for is not
+    /// to be found: before this time it says nothing else, however often it is asked.
+    Kept {
+        /// How that failed, in its words.
+        why: String,
+        /// From when on asking again may tell more, in seconds since the epoch.
+        until_s: i64,
+    },
 }
 
 impl From<String> for Away {
@@ -329,6 +337,9 @@ impl fmt::Display for Away {
         match self {
             Self::Silent(why) => write!(f, "does not answer: {why}"),
             Self::KeyRefused(why) => write!(f, "does not know our key: {why}"),
+            Self::Kept { why, .. } => {
+                write!(f, "repeats how it failed, and says no more for now: {why}")
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 //! good for a day at least (<https://docs.stripe.com/api/idempotent_requests>): what is older is
 //! looked up and never repeated.
 
+mod age;
 mod desk;
 pub mod money;
 mod webhook;
@@ -19,12 +20,12 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use bytes::Bytes;
 use form_urlencoded::Serializer;
-use onrush_base::auth::unix_now_s;
 use onrush_base::config::Secret;
 use onrush_base::http_client::{AddressPolicy, HttpClient};
 use onrush_base::signature;
 use onrush_core::money::Currency;
 use onrush_ledger::money::Capture;
+use onrush_store::embedded::Clock;
 use serde::de::DeserializeOwned;
 use wire::{Event, Failure, FailureDetail, Intent, Page, Refund};
 
@@ -36,10 +37,6 @@ pub const API_VERSION: &str = "2025-08-27.basil";
 pub const SIGNATURE: &str = "stripe-signature";
 /// How long an answer may take.
 const TIMEOUT_MS: u64 = 20_000;
-/// How long a key is surely good for: an hour less than promised.
-const KEY_AGE_S: i64 = 23 * 3_600;
-/// How far a search may be behind: an hour in bad times, and one more.
-const SEARCH_LAG_S: i64 = 2 * 3_600;
 /// Objects on one page of a list.
 const PAGE: &str = "100";
 /// Payment methods that answer after days: bank debits, bank transfers and vouchers.
@@ -70,6 +67,8 @@ pub struct StripeGateway {
     excluded: Vec<(String, &'static str)>,
     timeout_ms: u64,
     client: HttpClient,
+    /// The clock by which what is asked for was written down.
+    clock: Clock,
 }
 
 /// What became of a call.
@@ -118,15 +117,6 @@ enum Created {
     NotShown(String),
 }
 
-fn age_s(written_at_s: i64) -> i64 {
-    unix_now_s().saturating_sub(written_at_s)
-}
-
-/// Whether a key that was used at this time is still good.
-fn is_fresh(written_at_s: i64) -> bool {
-    age_s(written_at_s) < KEY_AGE_S
-}
-
 impl StripeGateway {
     /// A client with the account's secret key, and the secret of its webhook endpoint.
     #[must_use]
@@ -138,6 +128,7 @@ impl StripeGateway {
             excluded: excluded(),
             timeout_ms: TIMEOUT_MS,
             client: HttpClient::new(AddressPolicy::Any),
+            clock: Clock::default(),
         }
     }
 
@@ -405,7 +396,8 @@ impl StripeGateway {
         match self.call(Method::POST, "/v1/refunds", Some(&order.refund), &fields).await? {
             Said::FailedBefore(why) => {
                 let made = self.find_refund(order, &reference).await?;
-                made.ok_or(GatewayError::Unavailable(why.into()))
+                let kept = || unavailable(self.kept_refund(order.written_at_s, why));
+                made.map_or_else(kept, Ok)
             }
             said => said.done(),
         }
@@ -457,7 +449,7 @@ impl Gateway for StripeGateway {
 
     fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
         Box::pin(async move {
-            if is_fresh(order.written_at_s) {
+            if self.is_fresh(order.written_at_s) {
                 return match self.created(order).await? {
                     Created::Found(intent) => standing(intent),
                     Created::NotShown(why) => unavailable(why),
@@ -503,13 +495,15 @@ impl Gateway for StripeGateway {
             // A search may miss what was created just now, or what an earlier call is still
             // creating. Creating it under its key does not: there is one payment then, and it can
             // be cancelled.
-            let found = if is_fresh(order.written_at_s) {
+            let found = if self.is_fresh(order.written_at_s) {
                 match self.created(order).await {
                     Ok(Created::Found(intent)) => Some(intent),
                     // Nothing can be created under this key any more, and by now a search would
                     // show what was.
-                    Ok(Created::NotShown(_)) if age_s(order.written_at_s) > SEARCH_LAG_S => None,
-                    Ok(Created::NotShown(why)) => return unavailable(why),
+                    Ok(Created::NotShown(_)) if self.is_shown(order.written_at_s) => None,
+                    Ok(Created::NotShown(why)) => {
+                        return unavailable(self.kept_payment(order.written_at_s, why));
+                    }
                     // An earlier call was refused as well.
                     Err(GatewayError::Refused(why)) => return Ok(Standing::Cancelled { why }),
                     Err(error) => return Err(error),

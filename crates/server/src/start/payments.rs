@@ -12,6 +12,7 @@ use onrush_saga::gateway::sandbox::SandboxGateway;
 use onrush_saga::gateway::stripe::StripeGateway;
 use onrush_saga::{Issuer, SagaDeps, Sagas};
 use onrush_sandbox::{Sandbox, SandboxConfig};
+use onrush_store::embedded::Clock;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub(super) async fn open(
     public: SocketAddr,
     backend: &Backend,
 ) -> io::Result<(Arc<Sagas>, Option<Sandbox>)> {
-    let (gateway, sandbox) = gateway(config, public).await?;
+    let (gateway, sandbox) = gateway(config, public, &backend.clock).await?;
     let sagas = Sagas::new(SagaDeps {
         engine: backend.engine.clone(),
         ledger: backend.ledger.clone(),
@@ -44,19 +45,19 @@ pub(super) async fn open(
 
 type Opened = (Option<Arc<dyn Gateway>>, Option<Sandbox>);
 
-async fn gateway(config: &Config, public: SocketAddr) -> io::Result<Opened> {
+async fn gateway(config: &Config, public: SocketAddr, clock: &Clock) -> io::Result<Opened> {
     match config.gateway {
         GatewayName::None => Ok((None, None)),
         GatewayName::Sandbox => sandbox(config, public).await,
-        GatewayName::Stripe => stripe(config),
+        GatewayName::Stripe => stripe(config, clock),
     }
 }
 
-fn stripe(config: &Config) -> io::Result<Opened> {
+fn stripe(config: &Config, clock: &Clock) -> io::Result<Opened> {
     let missing = || io::Error::other("stripe: set secret_key and webhook_secret");
     let settings = config.stripe.as_ref().ok_or_else(missing)?;
     let gateway = StripeGateway::new(&settings.secret_key, settings.webhook_secret.clone());
-    let gateway = gateway.with_base_url(&settings.base_url);
+    let gateway = gateway.with_base_url(&settings.base_url).with_clock(clock.clone());
     let gateway = gateway.with_delayed_methods(settings.delayed_methods);
     Ok((Some(Arc::new(gateway.with_timeout_ms(config.saga.gateway_timeout_ms))), None))
 }
