@@ -37,6 +37,7 @@ mod sagas;
 mod start;
 mod steps;
 mod tasks;
+mod wake;
 
 pub use clerk::Issuer;
 pub use desk::sentence as desk_sentence;

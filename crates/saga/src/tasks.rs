@@ -1,7 +1,7 @@
 //! The tasks that drive sagas and look after what they leave behind.
 
 use super::sagas::Sagas;
-use super::{clerk, follower, recovery, retention};
+use super::{clerk, follower, recovery, retention, wake};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -11,7 +11,7 @@ const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
 impl Sagas {
     /// Starts the tasks that drive sagas; they end some time after [`Self::stop`].
-    pub fn run(self: &Arc<Self>) -> [JoinHandle<()>; 6] {
+    pub fn run(self: &Arc<Self>) -> [JoinHandle<()>; 7] {
         [
             tokio::spawn(follower::run(self.clone())),
             tokio::spawn(recovery::run(self.clone())),
@@ -19,6 +19,7 @@ impl Sagas {
             tokio::spawn(self.clone().forget_answers()),
             tokio::spawn(retention::run(self.clone())),
             tokio::spawn(self.clone().look_after_gateway()),
+            tokio::spawn(wake::run(self.clone())),
         ]
     }
 

@@ -3,7 +3,7 @@
 //! Every call goes through [`Watched`], which looks at what comes of it. When nobody pays, it asks
 //! by itself, so that a revoked key is seen before the next buyer comes. What is ill changes
 //! nothing about the sale: people wait and hold, and payments go on by themselves once the gateway
-//! is well again.
+//! is well again. Those whose patience was used up meanwhile are woken then.
 
 use super::takes::Takes;
 use super::{
@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use strum::VariantArray;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument, Span, trace_span};
@@ -29,6 +30,8 @@ use tracing::{Instrument, Span, trace_span};
 const ASK_WELL: Duration = Duration::from_secs(60);
 /// The same for one that is not, and at the start.
 const ASK_ILL: Duration = Duration::from_secs(10);
+/// How long it has to have been ill for anybody to have given up because of that.
+const SHORTEST_ILLNESS_MS: i64 = 60_000;
 /// How long a reason is kept, in characters.
 const MAX_WHY: usize = 300;
 
@@ -116,6 +119,10 @@ pub struct Health {
     gateway: &'static str,
     clock: Clock,
     view: Mutex<View>,
+    /// Since when it is not well; since before this process began, as long as nobody has heard of it.
+    ill_since: Mutex<Option<Time>>,
+    /// Rings when it is well after it may have been ill for long.
+    mended: Notify,
     /// When the last call ended.
     last_call: Mutex<Option<Instant>>,
     calls: Calls,
@@ -135,6 +142,8 @@ impl Health {
             gateway,
             clock,
             view: Mutex::new(view),
+            ill_since: Mutex::new(Some(Time::default())),
+            mended: Notify::new(),
             last_call: Mutex::new(None),
             calls: Calls::default(),
             took: Default::default(),
@@ -240,6 +249,7 @@ impl Health {
         if before == state {
             return;
         }
+        self.note_illness(state, at);
         let (gateway, why) = (self.gateway, failure.map_or("", |(_, why)| why));
         match state {
             State::Unknown => {}
@@ -254,6 +264,27 @@ impl Health {
                 tracing::warn!(gateway, why, what_to_do, "the gateway does not answer");
             }
         }
+    }
+
+    /// Rings if it is well again. One call that fails and the next that does not are no illness: a
+    /// payment that cannot be made by itself would have all others tried again each time.
+    fn note_illness(&self, state: State, at: Time) {
+        let mut ill_since = self.ill_since.lock().unwrap_or_else(PoisonError::into_inner);
+        match state {
+            State::Unknown => {}
+            State::KeyRefused | State::Unreachable => drop(ill_since.get_or_insert(at)),
+            State::Ok => {
+                let since = ill_since.take();
+                if since.is_some_and(|since| at.since_ms(since) >= SHORTEST_ILLNESS_MS) {
+                    self.mended.notify_one();
+                }
+            }
+        }
+    }
+
+    /// Waits until it is well after it was ill for a minute or more, or for nobody knows how long.
+    pub(crate) async fn mended(&self) {
+        self.mended.notified().await;
     }
 
     /// How long until the gateway should be asked how it is.
@@ -450,6 +481,27 @@ mod tests {
         let failure = view.last_failure.expect("there was one");
         assert_eq!((failure.kind, failure.at), (FailureKind::Refused, Time(40)));
         assert_eq!(health.calls().key_refused.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn those_who_gave_up_are_woken_after_an_illness_and_at_the_start_and_not_after_a_hiccup()
+    {
+        let clock = ManualClock::new(Time(1_790_000_000_000));
+        let health = Health::new("stripe", Clock::Manual(clock.clone()));
+        let rings = async || tokio::time::timeout(Duration::ZERO, health.mended()).await.is_ok();
+        health.heard(&Ok(()));
+        assert!(rings().await, "it may have been ill before the start");
+        health.heard(&away(Away::Silent("no answer".into())));
+        clock.advance_ms(59_999);
+        health.heard(&Ok(()));
+        assert!(!rings().await, "that was short");
+        health.heard(&away(Away::Silent("no answer".into())));
+        clock.advance_ms(30_000);
+        health.heard(&away(Away::KeyRefused("no such key".into())));
+        clock.advance_ms(30_000);
+        assert!(!rings().await, "it is ill");
+        health.heard::<()>(&away(Away::Kept { why: "500".into(), until_s: 0 }));
+        assert!(rings().await, "it was ill for a minute, one way or another");
     }
 
     #[test]

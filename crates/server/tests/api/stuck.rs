@@ -453,6 +453,31 @@ async fn a_gateway_that_is_down_for_long_gets_stuck_and_a_release_gives_the_unit
     assert_eq!(guest.booking(&booking).await["status"], "released");
 }
 
+/// The key is mended after an hour, and nobody has to go through what had waited for it.
+#[tokio::test]
+async fn what_a_refused_key_made_stuck_goes_on_by_itself_once_the_key_works() {
+    let till = Till::start();
+    let shop = Shop::start_with(|config| {
+        till.configure(config);
+        config.saga.tries = 1;
+    })
+    .await;
+    crate::paying::paid_event(&shop, "e").await;
+    let (booking, _) = shop.sell(&till).await;
+    till.refuse_key(true);
+    shop.cancel(&booking).await.expect(200);
+    shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    shop.clock.advance_ms(3_600_000);
+    assert_eq!(shop.stuck().await, [booking.as_str()]);
+    till.refuse_key(false);
+    // Somebody else's payment shows that the key works.
+    let guest = shop.guest().await;
+    let other = guest.hold_ga("h", 1).await;
+    guest.pay(&other, "p").await.expect(201);
+    let record = shop.until_step(&booking, Step::Failed).await;
+    assert_eq!((record.saga.stuck, till.totals()), (None, (AMOUNT_MINOR, AMOUNT_MINOR)));
+}
+
 #[tokio::test]
 async fn an_operators_release_closes_a_payment_that_the_buyer_could_still_make() {
     let till = Till::start();

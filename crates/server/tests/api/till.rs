@@ -25,6 +25,8 @@ pub(crate) const WEBHOOK_SECRET: &str = "webhooks for tests only";
 struct Drawer {
     payments: BTreeMap<String, Value>,
     down: bool,
+    /// Knows nobody's key.
+    refuses_key: bool,
     /// Payments are created and nobody is told, until this is let go.
     silence: Option<watch::Receiver<bool>>,
     refuses_refunds: bool,
@@ -36,6 +38,16 @@ struct Drawer {
     refunds_asked: u32,
     created: u32,
     creates_asked: u32,
+}
+
+impl Drawer {
+    /// What is answered instead, if it is of no use now.
+    fn away(&self) -> Option<Response> {
+        if self.down {
+            return Some(out_of_order());
+        }
+        self.refuses_key.then(|| problem(StatusCode::UNAUTHORIZED, "SECRET_WRONG"))
+    }
 }
 
 /// The gateway; it ends with the test.
@@ -81,6 +93,11 @@ impl Till {
     /// Answers nothing sensible from now on, or does again.
     pub(crate) fn down(&self, down: bool) {
         self.drawer().down = down;
+    }
+
+    /// Knows nobody's key from now on, or does again.
+    pub(crate) fn refuse_key(&self, refuse: bool) {
+        self.drawer().refuses_key = refuse;
     }
 
     /// Hears the next payment and says nothing, until it is told to speak; then all is as if
@@ -198,8 +215,8 @@ async fn create(State(drawer): Shared, body: Bytes) -> Response {
     }
     let mut drawer = drawer.lock().unwrap();
     drawer.creates_asked += 1;
-    if drawer.down {
-        return out_of_order();
+    if let Some(away) = drawer.away() {
+        return away;
     }
     let asked: Value = serde_json::from_slice(&body).unwrap();
     let payment = asked["payment"].as_str().unwrap().to_owned();
@@ -218,16 +235,18 @@ async fn create(State(drawer): Shared, body: Bytes) -> Response {
 }
 
 async fn list(State(drawer): Shared) -> Response {
-    if drawer.lock().unwrap().down {
-        return out_of_order();
+    if let Some(away) = drawer.lock().unwrap().away() {
+        return away;
     }
     answer(StatusCode::OK, &json!({"payments": []}))
 }
 
 async fn status(State(drawer): Shared, Path(payment): Path<String>) -> Response {
     let drawer = drawer.lock().unwrap();
+    if let Some(away) = drawer.away() {
+        return away;
+    }
     match drawer.payments.get(&payment) {
-        _ if drawer.down => out_of_order(),
         Some(there) => answer(StatusCode::OK, there),
         None => problem(StatusCode::NOT_FOUND, "PAYMENT_NOT_FOUND"),
     }
@@ -240,8 +259,8 @@ async fn capture(
 ) -> Response {
     let mut drawer = drawer.lock().unwrap();
     drawer.captures_asked += 1;
-    if drawer.down {
-        return out_of_order();
+    if let Some(away) = drawer.away() {
+        return away;
     }
     assert_eq!(headers["idempotency-key"], format!("capture:{payment}"));
     let loses = drawer.loses_captures;
@@ -255,8 +274,8 @@ async fn capture(
 
 async fn cancel(State(drawer): Shared, Path(payment): Path<String>) -> Response {
     let mut drawer = drawer.lock().unwrap();
-    if drawer.down {
-        return out_of_order();
+    if let Some(away) = drawer.away() {
+        return away;
     }
     let buried = || {
         json!({"payment": payment, "status": "cancelled", "why": "never_created",
@@ -278,8 +297,8 @@ async fn refund(
 ) -> Response {
     let mut drawer = drawer.lock().unwrap();
     drawer.refunds_asked += 1;
-    if drawer.down {
-        return out_of_order();
+    if let Some(away) = drawer.away() {
+        return away;
     }
     if drawer.refuses_refunds || drawer.refuses_refunds_of.as_ref() == Some(&payment) {
         return problem(StatusCode::CONFLICT, "ACCOUNT_CLOSED");
