@@ -13,7 +13,7 @@ use onrush_base::amount::readable;
 use onrush_base::metrics::count;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::desk::{DeskEntry, DeskKind, DeskStatus, Settled};
-use onrush_ledger::money::{Payment, RefundStatus};
+use onrush_ledger::money::{Payment, RefundCause, RefundStatus};
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_relay::messages::at_desk;
 
@@ -56,7 +56,8 @@ impl Sagas {
         Ok(())
     }
 
-    /// Money of a payment that we sent back.
+    /// Money of a payment that we had the gateway send back: what an operator gave back by hand never
+    /// went through it.
     async fn known_back_minor(
         &self,
         booking: &BookingId,
@@ -71,6 +72,7 @@ impl Sagas {
         }
         let by_us = record.refunds.iter().filter(|row| {
             Some(&row.payment) == payment
+                && row.cause != RefundCause::ByHand
                 && matches!(row.status, RefundStatus::Sent | RefundStatus::Done)
         });
         Ok(by_us.map(|row| row.amount_minor).sum())

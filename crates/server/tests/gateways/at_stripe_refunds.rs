@@ -282,3 +282,23 @@ async fn a_release_leaves_a_refund_alone_that_the_gateway_works_on() {
         assert_eq!(record.saga.stuck, None);
     }
 }
+
+/// An account that tells of charges alone: what was given back by hand never went through Stripe.
+#[tokio::test]
+async fn a_refund_at_the_desk_is_seen_although_as_much_was_given_back_by_hand() {
+    let at = StripeShop::start_with("", |config| config.saga.tries = 1).await;
+    let (booking, payments) = paid_after(&at, 0).await;
+    at.fake.revoke_key(true);
+    let cancel = format!("/events/e/bookings/{booking}/cancel");
+    at.shop.organise("POST", &cancel, &json!({"by": "crew", "why": "rain"})).await;
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+    let sagas = at.shop.server.sagas();
+    sagas.act(&booking.parse().unwrap(), Action::Release, "crew").await.unwrap();
+    at.fake.revoke_key(false);
+    at.fake.refund_at_desk(&payments[0], 2_500);
+    let told = at.fake.events().len();
+    at.fake.tell_of_refunds(&payments[0]);
+    at.bring_from(told).await;
+    let list = at.shop.admin("GET", "/desk").send().await.expect(200).json();
+    assert_eq!(list["entries"][0]["amount_minor"], 2_500, "{list}");
+}
