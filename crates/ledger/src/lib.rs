@@ -352,8 +352,15 @@ pub trait Ledger: Send + Sync + 'static {
     /// it is no news.
     fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool>;
 
-    /// Writes down what an operator did about an entry of the desk; the entry as it is then, if there is one.
-    fn settle_desk(&self, entry: &str, settled: Settled) -> Pending<Option<DeskEntry>>;
+    /// Writes down what an operator did about an entry of the desk; the entry as it is then, if there
+    /// is one. Where `seen` says when it was last news as they read it, it is
+    /// [`LedgerError::Conflict`] if there was other news since.
+    fn settle_desk(
+        &self,
+        entry: &str,
+        seen: Option<Time>,
+        settled: Settled,
+    ) -> Pending<Option<DeskEntry>>;
 
     /// What the gateway's own desk did, the latest first.
     fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>>;

@@ -11,6 +11,7 @@ use super::notice::NoticeError;
 use super::sagas::Sagas;
 use onrush_base::amount::readable;
 use onrush_base::metrics::count;
+use onrush_core::Time;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::desk::{DeskEntry, DeskKind, DeskStatus, Settled};
 use onrush_ledger::money::{Payment, RefundCause, RefundStatus};
@@ -161,17 +162,19 @@ impl Sagas {
         }
     }
 
-    /// Writes down what an operator did about an entry; `None` if there is none of this id.
+    /// Writes down what an operator did about an entry; `None` if there is none of this id. `seen` is
+    /// when it was last news, as they read it.
     ///
     /// # Errors
-    /// Those of the ledger.
+    /// Those of the ledger: a conflict if there was other news since.
     pub async fn settle_desk(
         &self,
         entry: &str,
+        seen: Option<Time>,
         by: String,
         why: String,
     ) -> Result<Option<DeskEntry>, LedgerError> {
-        self.ledger.settle_desk(entry, Settled { at: self.now(), by, why }).await
+        self.ledger.settle_desk(entry, seen, Settled { at: self.now(), by, why }).await
     }
 }
 

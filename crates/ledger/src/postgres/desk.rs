@@ -51,17 +51,29 @@ impl Ask<bool> for Note {
 }
 
 /// Writes down what an operator did about an entry; the entry as it is then, if there is one.
-pub(super) struct Settle(pub(super) String, pub(super) Settled);
+pub(super) struct Settle {
+    pub(super) entry: String,
+    /// When it was last news, as they read it.
+    pub(super) seen: Option<Time>,
+    pub(super) settled: Settled,
+}
 
 impl Ask<Option<DeskEntry>> for Settle {
     async fn run(&self, db: &mut Client) -> Result<Option<DeskEntry>, Fault> {
-        let Self(entry, Settled { at: Time(at), by, why }) = self;
+        let Self { entry, seen, settled: Settled { at: Time(at), by, why } } = self;
         // No column has a NUL in it, so no entry has such an id.
         if entry.contains('\0') {
             return Ok(None);
         }
         let sql = "UPDATE desk_entries SET settled_at = $2, settled_by = $3, settled_why = $4 \
-                   WHERE entry_id = $1 RETURNING row_to_json(desk_entries)::text";
-        row_of(db, sql, &[entry, at, by, why]).await
+                   WHERE entry_id = $1 AND updated_at = COALESCE($5, updated_at) \
+                   RETURNING row_to_json(desk_entries)::text";
+        let seen = seen.map(|Time(at)| at);
+        let written = row_of(db, sql, &[entry, at, by, why, &seen]).await?;
+        let there = "SELECT 1 FROM desk_entries WHERE entry_id = $1";
+        if written.is_none() && first(db, there, &[entry]).await?.is_some() {
+            return Err(Fault::Conflict);
+        }
+        Ok(written)
     }
 }

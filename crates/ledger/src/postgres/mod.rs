@@ -545,8 +545,13 @@ impl Ledger for PgLedger {
         self.write(desk::Note(entry, message))
     }
 
-    fn settle_desk(&self, entry: &str, settled: Settled) -> Pending<Option<DeskEntry>> {
-        self.write(desk::Settle(entry.to_owned(), settled))
+    fn settle_desk(
+        &self,
+        entry: &str,
+        seen: Option<Time>,
+        settled: Settled,
+    ) -> Pending<Option<DeskEntry>> {
+        self.write(desk::Settle { entry: entry.to_owned(), seen, settled })
     }
 
     fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>> {

@@ -1,6 +1,7 @@
 //! What the gateway's own desk did.
 
 use super::deliveries;
+use super::mailbox::Fault;
 use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
@@ -8,6 +9,7 @@ use crate::delivery::Message;
 use crate::desk::{DeskEntry, DeskFilter, DeskStatus, Settled};
 use crate::lists;
 use crate::words::Word;
+use onrush_core::Time;
 use rusqlite::params;
 
 /// Writes down what was done, and tells of it; says whether it is news.
@@ -45,14 +47,16 @@ pub(super) fn note(
 pub(super) fn settle(
     db: &Statements<'_>,
     entry: &str,
+    seen: Option<Time>,
     settled: &Settled,
-) -> rusqlite::Result<Option<DeskEntry>> {
-    db.execute(
+) -> Result<Option<DeskEntry>, Fault> {
+    let written = db.execute(
         "UPDATE desk_entries SET settled_at = ?2, settled_by = ?3, settled_why = ?4 \
-         WHERE entry_id = ?1",
-        params![entry, settled.at.0, settled.by, settled.why],
+         WHERE entry_id = ?1 AND updated_at = COALESCE(?5, updated_at)",
+        params![entry, settled.at.0, settled.by, settled.why, seen.map(|Time(at)| at)],
     )?;
-    db.find([entry])
+    let found: Option<DeskEntry> = db.find([entry])?;
+    if written == 0 && found.is_some() { Err(Fault::Conflict) } else { Ok(found) }
 }
 
 pub(super) fn list(

@@ -515,9 +515,15 @@ impl Ledger for SqliteLedger {
         self.tell_writer(move |db| Ok(desk::note(db, &entry, message.as_ref())?))
     }
 
-    fn settle_desk(&self, entry: &str, settled: Settled) -> Pending<Option<DeskEntry>> {
+    fn settle_desk(
+        &self,
+        entry: &str,
+        seen: Option<Time>,
+        settled: Settled,
+    ) -> Pending<Option<DeskEntry>> {
         let entry = entry.to_owned();
-        self.ask_writer(move |db| desk::settle(db, &entry, &settled))
+        let settle = move |db: &Statements<'_>| desk::settle(db, &entry, seen, &settled);
+        Self::ask(&self.writing, Lane::Bounded, settle)
     }
 
     fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>> {

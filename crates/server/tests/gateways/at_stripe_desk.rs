@@ -69,7 +69,13 @@ async fn a_refund_at_the_desk_is_seen_once_and_takes_no_ticket_away() {
 
     // The operator says what was done about it.
     let path = format!("/desk/{}/settle", entry["entry"].as_str().unwrap());
-    let body = json!({"by": "ann", "why": "the buyer keeps the ticket"});
+    let seen_at = entry["updated_at"].as_i64().unwrap();
+    let body = json!({"by": "ann", "why": "the buyer keeps the ticket", "updated_at": seen_at});
+    // There was news since another one of them read it.
+    let stale = json!({"why": "the buyer keeps the ticket", "updated_at": seen_at - 1});
+    let refused = at.shop.admin("POST", &path).json(&stale).send().await;
+    assert_eq!(refused.problem(), (409, "MONEY_UNDER_WAY".into()));
+    assert_eq!(entries(&at).await[0].get("settled_at"), None);
     let settled = at.shop.admin("POST", &path).json(&body).send().await.expect(200).json();
     assert_eq!((&settled["settled_by"], &settled["settled_why"]), (&json!("admin"), &body["why"]));
     let open = at.shop.admin("GET", "/desk?open=true").send().await.expect(200).json();

@@ -12,8 +12,8 @@ use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::limits::fits_text;
 use onrush_core::money::Currency;
-use onrush_ledger::Ledger;
 use onrush_ledger::desk::{DeskEntry, DeskFilter, DeskKind, DeskStatus, Settled};
+use onrush_ledger::{Ledger, LedgerError};
 use onrush_saga::Sagas;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,10 @@ pub struct Settling {
     /// What they did.
     #[schema(value_type = FreeText)]
     why: Box<str>,
+    /// The entry's `updated_at` as they read it: it is not settled if there was news since.
+    #[serde(default)]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    updated_at: Option<Time>,
 }
 
 /// What the gateway's own desk did with our payments, the latest first: refunds, disputes and
@@ -61,7 +65,8 @@ pub async fn desk_entries(
     Ok(Json(ledger.desk(filter, page_size(limit)?).await?.into()))
 }
 
-/// Says what was done about an entry; it leaves the list of open ones until there is news of it.
+/// Says what was done about an entry; it leaves the list of open ones until there is news of it. With
+/// `updated_at` news that came since it was read is not taken for seen: 409 `MONEY_UNDER_WAY`.
 #[utoipa::path(
     post, path = "/api/v1/admin/desk/{entry}/settle", tag = "admin",
     params(("entry" = String, Path, max_length = 255)),
@@ -72,17 +77,23 @@ pub async fn settle_desk_entry(
     State(sagas): State<Arc<Sagas>>,
     Path(entry): Path<String>,
     operator: Operator,
-    JsonBody(Settling { by: IgnoredAny, why }): JsonBody<Settling>,
+    JsonBody(Settling { by: IgnoredAny, why, updated_at }): JsonBody<Settling>,
 ) -> Result<Json<DeskEntryBody>, Problem> {
     if why.is_empty() || !fits_text(&why) {
         return Err(Problem::new(Code::InvalidBody, "why: use 1 to 500 characters").about("why"));
     }
-    match sagas.settle_desk(&entry, operator.key.name.clone().into(), why.into()).await? {
-        Some(entry) => Ok(Json(entry.into())),
-        None => {
+    let by = operator.key.name.clone().into();
+    match sagas.settle_desk(&entry, updated_at, by, why.into()).await {
+        Ok(Some(entry)) => Ok(Json(entry.into())),
+        Ok(None) => {
             let why = "the desk did nothing of this id; see /api/v1/admin/desk";
             Err(Problem::new(Code::DeskEntryNotFound, why))
         }
+        Err(LedgerError::Conflict) => {
+            let why = "there was news of it since it was read; read it again, and settle that";
+            Err(Problem::new(Code::MoneyUnderWay, why).about("updated_at"))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,6 +1,7 @@
 use super::books::Books;
 use crate::rows::{booking_id, event, message, payment_id};
 use onrush_core::Time;
+use onrush_ledger::LedgerError;
 use onrush_ledger::desk::{DeskEntry, DeskFilter, DeskKind, DeskStatus, Settled};
 
 fn entry(reference: &str, at: i64) -> DeskEntry {
@@ -51,7 +52,7 @@ async fn what_is_decided_is_not_undone_by_a_message_that_comes_late() {
     };
     assert_eq!(books.note_desk(open.clone(), None).await, Ok(true));
     let settled = Settled { at: Time(7), by: "ann".into(), why: "evidence was sent".into() };
-    let done = books.settle_desk(&open.entry, settled.clone()).await.expect("written");
+    let done = books.settle_desk(&open.entry, None, settled.clone()).await.expect("written");
     assert_eq!(done, Some(DeskEntry { settled: Some(settled), ..open.clone() }));
     assert_eq!(list(&books, DeskFilter { open: Some(true), ..DeskFilter::default() }).await, []);
     // News wants to be looked at again.
@@ -64,6 +65,23 @@ async fn what_is_decided_is_not_undone_by_a_message_that_comes_late() {
         list(&books, DeskFilter { open: Some(true), ..DeskFilter::default() }).await,
         [expected]
     );
+}
+
+#[tokio::test]
+async fn news_that_came_since_an_entry_was_read_is_not_settled_with_it() {
+    let Some(books) = Books::new().await else { return };
+    let open = entry("dp_1", 5);
+    let lost = DeskEntry { status: DeskStatus::Moved, updated_at: Time(9), ..open.clone() };
+    assert_eq!(books.note_desk(open.clone(), None).await, Ok(true));
+    let read = list(&books, DeskFilter::default()).await.remove(0);
+    assert_eq!(books.note_desk(lost.clone(), None).await, Ok(true));
+    let settled = Settled { at: Time(10), by: "ann".into(), why: "evidence was sent".into() };
+    let seen = |at: Time| books.settle_desk(&open.entry, Some(at), settled.clone());
+    assert_eq!(seen(read.updated_at).await, Err(LedgerError::Conflict));
+    let expected = DeskEntry { created_at: Time(5), ..lost };
+    assert_eq!(list(&books, DeskFilter::default()).await, std::slice::from_ref(&expected));
+    let done = DeskEntry { settled: Some(settled.clone()), ..expected };
+    assert_eq!(seen(Time(9)).await, Ok(Some(done)));
 }
 
 #[tokio::test]
@@ -84,5 +102,7 @@ async fn entries_are_listed_by_booking_and_page_and_unknown_ones_are_not_settled
     let second = books.desk(filter, 2).await.expect("read");
     assert_eq!((of(&second.rows), second.next), (vec!["re_1".to_owned()], None));
     let settled = Settled { at: Time(7), by: "ann".into(), why: "seen".into() };
-    assert_eq!(books.settle_desk("stripe.re_9", settled).await, Ok(None));
+    for seen in [None, Some(Time(1))] {
+        assert_eq!(books.settle_desk("stripe.re_9", seen, settled.clone()).await, Ok(None));
+    }
 }

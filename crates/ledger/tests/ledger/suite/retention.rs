@@ -155,6 +155,6 @@ async fn nobody_is_erased_while_money_or_an_operators_work_is_under_way() {
         assert!(books.buyer(&booking_id(id)).await.expect("read").is_some(), "{id}");
     }
     let settled = Settled { at: Time(9), by: "bo".into(), why: "lost".into() };
-    books.settle_desk("stripe.dp_1", settled).await.expect("written");
+    books.settle_desk("stripe.dp_1", None, settled).await.expect("written");
     assert_eq!(books.erase_buyers_of(&event("gala")).await, Ok(1));
 }
