@@ -7,6 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use onrush_base::auth::unix_now_s;
 use onrush_base::spans;
+use onrush_saga::gateway::NotGenuine;
 use onrush_saga::{NoticeError, Sagas};
 use serde_json::json;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ pub(crate) async fn take_in(
     })?;
     let notice = gateway
         .read_webhook(headers, body, unix_now_s())
-        .map_err(|error| Problem::new(Code::WebhookNotGenuine, error.to_string()))?;
+        .map_err(|error| not_genuine(name, &error))?;
     // A gateway that hangs up must not stop half-way what its message began.
     let taken = tokio::spawn(spans::carried(async move { sagas.notice(notice).await })).await;
     match taken {
@@ -63,4 +64,16 @@ pub(crate) async fn take_in(
             Err(Problem::new(Code::Internal, "the message could not be taken in; send it again"))
         }
     }
+}
+
+/// A message that is not believed. A signed one is the gateway's: whoever runs this has to hear that it
+/// cannot be understood. Anybody may send the others.
+fn not_genuine(gateway: &str, error: &NotGenuine) -> Problem {
+    match error {
+        NotGenuine::Unreadable => {
+            tracing::warn!(gateway, %error, "a message of the gateway's was refused");
+        }
+        NotGenuine::SignatureMissing | NotGenuine::SignatureWrong | NotGenuine::TooOld => {}
+    }
+    Problem::new(Code::WebhookNotGenuine, error.to_string())
 }
