@@ -10,17 +10,21 @@ use super::results::{Results, median};
 use super::server::{Served, this_program};
 use crate::load::{Latency, Pool};
 use onrush_terminal::show::{count, ms, say};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::process::Command;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 const CONNECTIONS: usize = 128;
 /// How long the sale goes on before anything counts.
 const WARM_UP_S: f64 = 5.0;
+/// How long before their hold is due visitors come, so that their coming is no part of what is timed.
+const AHEAD: Duration = Duration::from_secs(1);
 
 /// What can be chosen.
 #[derive(clap::Args)]
@@ -90,7 +94,7 @@ async fn measured(args: &BackupArgs, results: &mut Results) -> Result<(), String
         let beside = async { made = back_up(&data, &to, window).await };
         let busy = shop.window(window, beside).await?;
         took.extend(made?);
-        ratios.push(busy.percentile_ms(99.0) / quiet.percentile_ms(99.0));
+        ratios.push(p99_ratio(&busy, &quiet));
         without.add(&quiet);
         with.add(&busy);
         backups.push(to);
@@ -101,6 +105,11 @@ async fn measured(args: &BackupArgs, results: &mut Results) -> Result<(), String
         audit(backup)?;
     }
     report(&without, &with, &ratios, &took, &backups, results)
+}
+
+/// How many times as long the slowest of a hundred took.
+fn p99_ratio(with: &Latency, without: &Latency) -> f64 {
+    with.percentile_ms(99.0) / without.percentile_ms(99.0)
 }
 
 fn report(
@@ -120,7 +129,7 @@ fn report(
         Ok(bytes)
     };
     let bytes = backups.last().map_or(Ok(0), size)?;
-    let ratio = with.percentile_ms(99.0) / without.percentile_ms(99.0);
+    let ratio = p99_ratio(with, without);
     for (name, latency) in [("without", without), ("with", with)] {
         results.figure(&format!("backup_{name}_bookings"), latency.count() as f64);
         results.figure(&format!("backup_{name}_p50_ms"), latency.percentile_ms(50.0));
@@ -160,7 +169,9 @@ impl Shop {
             let mine = wanted / at_a_time + u64::from(share < wanted % at_a_time);
             tasks.spawn(async move {
                 for _ in 0..mine {
-                    buy(&pool, &pages).await?;
+                    let buyer = Buyer::new(&pool).await?;
+                    let booking = pay(&buyer, &pages).await?;
+                    buyer.confirmed(&booking).await?;
                 }
                 Ok::<_, String>(())
             });
@@ -171,49 +182,84 @@ impl Shop {
         Ok(())
     }
 
-    /// Begins bookings at the rate, whether earlier ones are answered or not, for the time, and until
-    /// `beside` is over; how long they took. Each is timed from when it was to begin.
+    /// Buys at the rate, for the time, and until `beside` is over; how long the bookings took.
     async fn window(
         &self,
         time: Duration,
         beside: impl Future<Output = ()>,
     ) -> Result<Latency, String> {
-        let mut beside = std::pin::pin!(beside);
-        let begun = Instant::now();
-        let (mut due, mut is_over, mut tasks) = (begun, false, JoinSet::new());
-        while due < begun + time || !is_over {
-            let (pool, pages) = (self.pool.clone(), self.pages.clone());
-            tasks.spawn(async move {
-                buy(&pool, &pages).await?;
-                Ok::<_, String>(due.elapsed())
-            });
-            due += self.every;
-            let wait = tokio::time::sleep_until(due.into());
-            tokio::pin!(wait);
-            loop {
-                tokio::select! {
-                    () = &mut wait => break,
-                    () = &mut beside, if !is_over => is_over = true,
-                }
+        let come = || {
+            let pool = self.pool.clone();
+            async move { Ok(Buyer::new(&pool).await?.into_token()) }
+        };
+        let (pool, pages) = (self.pool.clone(), self.pages.clone());
+        let buy = move |token| {
+            let (pool, pages) = (pool.clone(), pages.clone());
+            async move {
+                let buyer = Buyer::known(&pool, token);
+                let booking = pay(&buyer, &pages).await?;
+                buyer.watch_confirmed(&booking).await
             }
-        }
-        let mut latency = Latency::new();
-        while let Some(done) = tasks.join_next().await {
-            latency.record(done.map_err(|error| error.to_string())??);
-        }
-        Ok(latency)
+        };
+        paced(self.every, time, beside, come, buy).await
     }
 }
 
-/// From the hold to the confirmed booking.
-async fn buy(pool: &Pool, pages: &OnceLock<Arc<Pool>>) -> Result<(), String> {
-    let buyer = Buyer::new(pool).await?;
+/// Begins bookings at the rate, whether earlier ones are answered or not, for the time, and until
+/// `beside` is over; how long they took. Each is timed from when it was to begin, by a visitor who
+/// came some time before.
+async fn paced<C, B>(
+    every: Duration,
+    time: Duration,
+    beside: impl Future<Output = ()>,
+    come: impl Fn() -> C,
+    buy: impl Fn(String) -> B + Clone + Send + 'static,
+) -> Result<Latency, String>
+where
+    C: Future<Output = Result<String, String>> + Send + 'static,
+    B: Future<Output = Result<(), String>> + Send + 'static,
+{
+    let mut beside = std::pin::pin!(beside);
+    let (mut is_over, mut tasks) = (false, JoinSet::new());
+    let ahead = AHEAD.div_duration_f64(every).ceil() as usize;
+    let mut visitors: VecDeque<_> = (0..ahead).map(|_| tokio::spawn(come())).collect();
+    // The first of them is here before the first is wanted.
+    tokio::time::sleep(AHEAD).await;
+    let begun = Instant::now();
+    let mut due = begun;
+    while due < begun + time || !is_over {
+        visitors.push_back(tokio::spawn(come()));
+        let (visitor, buy) = (visitors.pop_front(), buy.clone());
+        tasks.spawn(async move {
+            let visitor = visitor.ok_or("nobody came")?.await.map_err(|error| error.to_string())?;
+            buy(visitor?).await?;
+            Ok::<_, String>(due.elapsed())
+        });
+        due += every;
+        let wait = tokio::time::sleep_until(due);
+        tokio::pin!(wait);
+        loop {
+            tokio::select! {
+                () = &mut wait => break,
+                () = &mut beside, if !is_over => is_over = true,
+            }
+        }
+    }
+    let mut latency = Latency::new();
+    while let Some(done) = tasks.join_next().await {
+        latency.record(done.map_err(|error| error.to_string())??);
+    }
+    Ok(latency)
+}
+
+/// Holds and pays, so that the booking is about to be confirmed; which one it is.
+async fn pay(buyer: &Buyer<'_>, pages: &OnceLock<Arc<Pool>>) -> Result<String, String> {
     let booking = buyer.hold().await?;
     let payment = buyer.pay(&booking).await?;
     let host: SocketAddr = host_of(&payment.url)?;
     let pages = pages.get_or_init(|| Arc::new(Pool::new(host, CONNECTIONS))).clone();
     use_card(&pages, &payment).await?;
-    buyer.confirmed(&booking).await
+    Ok(booking)
 }
 
 /// Takes backups, one after the other, until the time is up; the last one stays. How long each took.
@@ -247,4 +293,48 @@ fn audit(data: &Path) -> Result<(), String> {
     }
     let found = String::from_utf8_lossy(&output.stdout);
     Err(format!("the audit of {} found: {found}", data.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::paid::shop::{LOOK, PlaceBody, until_confirmed};
+    use super::*;
+    use tokio::time::sleep;
+
+    /// A window against a server that confirms so long after the card was used.
+    async fn confirming_after(after: Duration) -> Latency {
+        let come = || async {
+            sleep(Duration::from_millis(40)).await;
+            Ok("a token".to_owned())
+        };
+        let buy = move |_| async move {
+            let card = Instant::now();
+            let ask = || async move {
+                let status = if card.elapsed() < after { "paying" } else { "confirmed" };
+                Ok(serde_json::from_value::<PlaceBody>(serde_json::json!({"status": status}))
+                    .unwrap())
+            };
+            until_confirmed(LOOK, ask).await
+        };
+        let every = Duration::from_millis(30);
+        paced(every, Duration::from_secs(3), async {}, come, buy).await.expect("all are confirmed")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn window_holds_the_servers_time_and_nothing_of_the_buyers() {
+        let quiet = confirming_after(Duration::from_millis(5)).await;
+        let busy = confirming_after(Duration::from_millis(45)).await;
+        assert_eq!((quiet.count(), busy.count()), (100, 100));
+        assert!(quiet.percentile_ms(50.0) < 10.0, "{} ms", quiet.percentile_ms(50.0));
+        assert!(p99_ratio(&busy, &quiet) > 3.0, "{}", p99_ratio(&busy, &quiet));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn booking_that_is_not_to_be_confirmed_ends_the_window() {
+        let buy = |_| async { Err("b1 is expired".to_owned()) };
+        let come = || async { Ok(String::new()) };
+        let every = Duration::from_millis(30);
+        let window = paced(every, Duration::from_secs(1), async {}, come, buy).await;
+        assert_eq!(window.err().as_deref(), Some("b1 is expired"));
+    }
 }

@@ -9,6 +9,8 @@ use std::time::Duration;
 pub(crate) const EVENT: &str = "paid";
 /// How often a buyer asks for the place, and for the paid booking: oftener than people do.
 const POLL: Duration = Duration::from_millis(50);
+/// How often it is asked where the pause would be a part of what is measured.
+pub(crate) const LOOK: Duration = Duration::from_millis(1);
 
 /// Creates the event and opens it. With a room everyone queues first.
 pub(crate) async fn set_up(pool: &Pool, room: bool) -> Result<(), String> {
@@ -93,17 +95,34 @@ impl<'a> Buyer<'a> {
         self.ask("POST", &format!("/api/v1/bookings/{booking}/payment"), "p", "").await
     }
 
-    /// Asks until the booking is confirmed.
+    /// Asks now and then until the booking is confirmed, as somebody who waits for it does.
     pub(crate) async fn confirmed(&self, booking: &str) -> Result<(), String> {
+        tokio::time::sleep(POLL).await;
         let path = format!("/api/v1/bookings/{booking}");
-        loop {
-            tokio::time::sleep(POLL).await;
-            let now = self.ask("GET", &path, "", "").await?;
-            match now.status.as_str() {
-                "confirmed" => return Ok(()),
-                "paying" => {}
-                status => return Err(format!("{booking} is {status}")),
-            }
+        until_confirmed(POLL, || self.ask("GET", &path, "", "")).await
+    }
+
+    /// Asks all the time until the booking is confirmed, so that the end is known to the millisecond.
+    pub(crate) async fn watch_confirmed(&self, booking: &str) -> Result<(), String> {
+        let path = format!("/api/v1/bookings/{booking}");
+        until_confirmed(LOOK, || self.ask("GET", &path, "", "")).await
+    }
+}
+
+/// Asks at once, and again after each pause, until the booking is confirmed.
+pub(crate) async fn until_confirmed<A>(
+    pause: Duration,
+    mut ask: impl FnMut() -> A,
+) -> Result<(), String>
+where
+    A: Future<Output = Result<PlaceBody, String>>,
+{
+    loop {
+        let now = ask().await?;
+        match now.status.as_str() {
+            "confirmed" => return Ok(()),
+            "paying" => tokio::time::sleep(pause).await,
+            status => return Err(format!("{} is {status}", now.booking)),
         }
     }
 }
