@@ -130,10 +130,13 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
         ));
     }
     let paying = pay_all(served.address, buyers, &pages, begun, seconds);
-    let (paid, load) = tokio::join!(paying, load.join_all());
-    let ended = Instant::now();
-    let (recovered, placed_after) = recovered(served.address, &tokens).await?;
-    let recovery = recovered.saturating_duration_since(ended);
+    let mut probe = Probe::new(served.address, tokens.first().ok_or("nobody is there")?);
+    let ending = async { tokio::join!(paying, load.join_all()) };
+    let ((paid, load), recovered) =
+        recovered_beside(until.into(), ending, async || probe.hold().await).await;
+    let (recovery, placed_after) = recovered?;
+    // It is told no finer than the time that a hold may take when all is as usual.
+    let recovery = recovery.max(AS_USUAL);
 
     let mut seen = Seen::new();
     load.into_iter().for_each(|one| seen.add(one));
@@ -143,7 +146,7 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
         say(&format!("a wrong answer: {first}"));
     }
     let held_after = units(&pool).await?;
-    let lost = (held_before + placed + placed_after).saturating_sub(held_after);
+    let (lost, untold) = missing_and_untold(held_before + placed + placed_after, held_after);
     let (paid, unpaid): (Vec<_>, Vec<_>) = paid.into_iter().partition(Result::is_ok);
     if let Some(Err(why)) = unpaid.first() {
         say(&format!("a payment that did not pass: {why}"));
@@ -172,6 +175,7 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
         ("overload_too_early_p99_ms", seen.too_early.percentile_ms(99.0)),
         ("overload_wrong", wrong as f64),
         ("overload_lost", lost as f64),
+        ("overload_untold", untold as f64),
         ("overload_payments", to_confirm.count() as f64),
         ("overload_payments_failed", unpaid.len() as f64),
         ("overload_payment_begun_p50_ms", to_begin.percentile_ms(50.0)),
@@ -201,16 +205,17 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
         count(seen.too_early.count()),
     ));
     results.say(&format!(
-        "           {wrong} wrong answers, {lost} holds lost; {} of {payments} payments confirmed, \
-         begun p50 {}, p99 {}, confirmed p99 {}; as usual again after {} (goal 1 s); {rss_mib:.0} MiB",
+        "           {wrong} wrong answers, {lost} holds lost, {untold} that nobody was told of; {} of \
+         {payments} payments confirmed, begun p50 {}, p99 {}, confirmed p99 {}; as usual again within {} \
+         of the load's end (goal 1 s); {rss_mib:.0} MiB",
         to_confirm.count(),
         ms(to_begin.percentile_ms(50.0)),
         ms(to_begin.percentile_ms(99.0)),
         ms(to_confirm.percentile_ms(99.0)),
         ms(recovery.as_secs_f64() * 1_000.0),
     ));
-    if wrong > 0 || lost > 0 || !unpaid.is_empty() {
-        return Err("answers were wrong, lost, or payments did not pass".into());
+    if wrong > 0 || lost > 0 || untold > 0 || !unpaid.is_empty() {
+        return Err("answers were wrong, holds lost or untold, or payments did not pass".into());
     }
     Ok(())
 }
@@ -381,30 +386,71 @@ async fn pay_all(
     tasks.join_all().await
 }
 
-/// Since when holds were placed without waiting again, one after the other, and how many were
-/// placed until that was sure.
-async fn recovered(address: SocketAddr, tokens: &[String]) -> Result<(Instant, u64), String> {
-    let give_up = Instant::now() + GIVE_UP;
-    let mut connection = Connection::open(address).await.map_err(|error| error.to_string())?;
-    let token = tokens.first().ok_or("nobody is there")?;
-    let mut template = Template::new(hold_of(token).bytes(), 1 << 62);
-    let (mut since, mut in_a_row) = (Instant::now(), 0);
-    let mut placed = 0;
+/// Somebody who holds after the load, and comes anew when they are sent away.
+struct Probe {
+    address: SocketAddr,
+    template: Template,
+    connection: Option<Connection>,
+}
+
+impl Probe {
+    fn new(address: SocketAddr, token: &str) -> Self {
+        let template = Template::new(hold_of(token).bytes(), 1 << 62);
+        Self { address, template, connection: None }
+    }
+
+    /// Holds once; whether it was placed.
+    async fn hold(&mut self) -> Result<bool, String> {
+        let broke = |error: std::io::Error| error.to_string();
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => Connection::open(self.address).await.map_err(broke)?,
+        };
+        let is_placed =
+            connection.exchange(self.template.next()).await.map_err(broke)?.status == 201;
+        // Who asks again too early on a connection waits for the next refusal: that is no measure of
+        // whether the server is as usual.
+        self.connection = is_placed.then_some(connection);
+        Ok(is_placed)
+    }
+}
+
+/// Waits for all that still ends after the load, and for the server to be as usual meanwhile.
+async fn recovered_beside<T>(
+    until: tokio::time::Instant,
+    ending: impl Future<Output = T>,
+    hold: impl AsyncFnMut() -> Result<bool, String>,
+) -> (T, Result<(Duration, u64), String>) {
+    tokio::join!(ending, recovered(until, hold))
+}
+
+/// How long after the end of the load holds were placed without waiting again, one after the other,
+/// and how many were placed until that was sure.
+async fn recovered(
+    until: tokio::time::Instant,
+    mut hold: impl AsyncFnMut() -> Result<bool, String>,
+) -> Result<(Duration, u64), String> {
+    tokio::time::sleep_until(until).await;
+    let (mut since, mut in_a_row, mut placed) = (until, 0, 0);
     while in_a_row < AS_USUAL_HOLDS {
-        let asked = Instant::now();
-        if asked > give_up {
+        let asked = tokio::time::Instant::now();
+        if asked > until + GIVE_UP {
             return Err(format!("holds are not as usual after {} s", GIVE_UP.as_secs()));
         }
-        let answer =
-            connection.exchange(template.next()).await.map_err(|error| error.to_string())?;
-        let usual = answer.status == 201 && asked.elapsed() <= AS_USUAL;
-        placed += u64::from(answer.status == 201);
-        in_a_row = if usual { in_a_row + 1 } else { 0 };
-        if in_a_row == 0 {
-            since = Instant::now();
+        let is_placed = hold().await?;
+        placed += u64::from(is_placed);
+        if is_placed && asked.elapsed() <= AS_USUAL {
+            in_a_row += 1;
+        } else {
+            (since, in_a_row) = (tokio::time::Instant::now(), 0);
         }
     }
-    Ok((since, placed))
+    Ok((since - until, placed))
+}
+
+/// Holds that somebody was told of and that are not there, and those that nobody was told of.
+fn missing_and_untold(told: u64, held: u64) -> (u64, u64) {
+    (told.saturating_sub(held), held.saturating_sub(told))
 }
 
 /// Units held and sold.
@@ -427,4 +473,57 @@ async fn units(pool: &Pool) -> Result<u64, String> {
     let status: Status = Served::ask(pool, request).await?;
     let units = status.events.first().map(|event| &event.units).ok_or("the event is gone")?;
     Ok(units.held + units.sold)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::{Instant, sleep, sleep_until};
+
+    const LOAD: Duration = Duration::from_secs(60);
+    const SLOW: Duration = Duration::from_secs(2);
+
+    /// Recovery of a server that places holds late, or none, for a while after the load, beside payments
+    /// that end when it is over.
+    async fn recovery(places_meanwhile: bool) -> Result<(Duration, u64), String> {
+        let until = Instant::now() + LOAD;
+        let hold = async || {
+            let is_slow = Instant::now() < until + SLOW;
+            sleep(Duration::from_millis(if is_slow { 100 } else { 1 })).await;
+            Ok(places_meanwhile || !is_slow)
+        };
+        let payments = async {
+            sleep_until(until + Duration::from_secs(5)).await;
+            "all confirmed"
+        };
+        let (ended, recovered) = recovered_beside(until, payments, hold).await;
+        assert_eq!(ended, "all confirmed");
+        recovered
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn recovery_counts_from_the_end_of_the_load_and_not_of_its_payments() {
+        for places_meanwhile in [true, false] {
+            let (after, placed) = recovery(places_meanwhile).await.expect("it recovers");
+            assert!(after >= SLOW && after < SLOW + AS_USUAL * 4, "{after:?}");
+            assert!(placed >= AS_USUAL_HOLDS as u64, "{placed}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn server_that_stays_slow_is_given_up() {
+        let hold = async || {
+            sleep(2 * AS_USUAL).await;
+            Ok(true)
+        };
+        let ((), recovered) = recovered_beside(Instant::now(), async {}, hold).await;
+        assert!(recovered.is_err_and(|why| why.contains("not as usual after 30 s")));
+    }
+
+    #[test]
+    fn holds_that_nobody_was_told_of_are_counted_as_those_that_are_missing() {
+        assert_eq!(missing_and_untold(10, 10), (0, 0));
+        assert_eq!(missing_and_untold(10, 8), (2, 0));
+        assert_eq!(missing_and_untold(8, 10), (0, 2));
+    }
 }

@@ -3,8 +3,9 @@
 use crate::load::{Connection, Latency, Request};
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// What is on sale.
 pub(super) const EVENT: &str = "hall";
@@ -43,6 +44,8 @@ pub(super) struct Bought {
     pub(super) latency: Latency,
     /// Answers that asked to come again later.
     pub(super) sent_away: u64,
+    /// Connections that were refused, or broke before the answer.
+    pub(super) broken: u64,
 }
 
 /// Has everybody buy until the time is up.
@@ -53,12 +56,14 @@ pub(super) async fn buy(address: SocketAddr, until: Instant) -> Result<Bought, S
         let source = Ipv4Addr::new(127, 0, 2, number + 1);
         tasks.spawn(Buyer::new(source, address).buy_until(until));
     }
-    let mut bought = Bought { receipts: Vec::new(), latency: Latency::new(), sent_away: 0 };
+    let mut bought =
+        Bought { receipts: Vec::new(), latency: Latency::new(), sent_away: 0, broken: 0 };
     for buyer in tasks.join_all().await {
         let buyer = buyer?;
         buyer.times.into_iter().for_each(|time| bought.latency.record(time));
         bought.receipts.extend(buyer.receipts);
         bought.sent_away += buyer.sent_away;
+        bought.broken += buyer.broken;
     }
     Ok(bought)
 }
@@ -86,9 +91,11 @@ struct Buyer {
     source: Ipv4Addr,
     address: SocketAddr,
     connection: Option<Connection>,
+    /// How long things took, from the first try to the answer that they are done.
     times: Vec<Duration>,
     receipts: Vec<Receipt>,
     sent_away: u64,
+    broken: u64,
 }
 
 impl Buyer {
@@ -100,6 +107,7 @@ impl Buyer {
             times: Vec::new(),
             receipts: Vec::new(),
             sent_away: 0,
+            broken: 0,
         }
     }
 
@@ -160,19 +168,19 @@ impl Buyer {
         }
     }
 
-    /// Asks until there is an answer; whoever is asked to come again comes again.
+    /// Asks until it is done; whoever is asked to come again comes again, and waits all the time.
     async fn ask(&mut self, request: &Request) -> Result<Said, String> {
+        let first_asked = Instant::now();
         for _ in 0..PATIENCE {
-            let asked = Instant::now();
             let Ok(answered) = self.try_ask(request).await else {
                 self.connection = None;
-                self.sent_away += 1;
+                self.broken += 1;
                 tokio::time::sleep(COME_AGAIN).await;
                 continue;
             };
-            self.times.push(asked.elapsed());
             match answered {
                 (200..=299, body) => {
+                    self.times.push(first_asked.elapsed());
                     return serde_json::from_slice(&body).map_err(|error| error.to_string());
                 }
                 (429 | 503, _) => {
@@ -219,4 +227,51 @@ pub(super) async fn hold(connection: &mut Connection, token: &str, key: &str) ->
         .ok()
         .map(|said| said.booking)
         .filter(|it| !it.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    const BUSY: Option<&str> = Some("503 Service Unavailable");
+
+    /// A server that gives these answers, one a request; `None` breaks the connection.
+    async fn answering(answers: &'static [Option<&'static str>]) -> SocketAddr {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(async move {
+            let mut answers = answers.iter();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut request = [0; 1024];
+                while stream.read(&mut request).await.is_ok_and(|read| read > 0) {
+                    let Some(Some(status)) = answers.next() else { break };
+                    let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\n{{}}");
+                    stream.write_all(answer.as_bytes()).await.expect("somebody listens");
+                }
+            }
+        });
+        address
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn buyer_who_is_sent_away_waits_until_it_is_done() {
+        let address = answering(&[BUSY, BUSY, Some("200 OK")]).await;
+        let mut buyer = Buyer::new(Ipv4Addr::LOCALHOST, address);
+        let asked = buyer.ask(&Request::to("POST", "/api/v1/visitors").bare()).await;
+        assert!(asked.is_ok());
+        assert_eq!((buyer.times.len(), buyer.sent_away, buyer.broken), (1, 2, 0));
+        assert!(buyer.times[0] >= 2 * COME_AGAIN, "{:?}", buyer.times);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn buyer_whose_connection_breaks_waits_until_it_is_done() {
+        let address = answering(&[None, Some("201 Created")]).await;
+        let mut buyer = Buyer::new(Ipv4Addr::LOCALHOST, address);
+        let asked = buyer.ask(&Request::to("POST", "/api/v1/visitors").bare()).await;
+        assert!(asked.is_ok());
+        assert_eq!((buyer.times.len(), buyer.sent_away, buyer.broken), (1, 0, 1));
+        assert!(buyer.times[0] >= COME_AGAIN, "{:?}", buyer.times);
+    }
 }

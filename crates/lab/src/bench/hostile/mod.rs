@@ -78,7 +78,7 @@ async fn measured(args: &HostileArgs, results: &mut Results) -> Result<(), Strin
     }
     let operator = served.operator.ok_or("the server has no listener for operators")?;
     let watched = watch(served.pid(), operator, until);
-    let (bought, watched) = tokio::join!(buyers::buy(served.address, until), watched);
+    let (bought, watched) = tokio::join!(buyers::buy(served.address, until.into()), watched);
     let mut done: BTreeMap<&'static str, u64> = BTreeMap::new();
     for (what, number) in hostile.join_all().await {
         *done.entry(what).or_default() += number;
@@ -95,20 +95,22 @@ async fn measured(args: &HostileArgs, results: &mut Results) -> Result<(), Strin
     results.figure("hostile_bookings", bought.receipts.len() as f64);
     results.figure("hostile_lost", lost.len() as f64);
     results.figure("hostile_sent_away", bought.sent_away as f64);
+    results.figure("hostile_broken", bought.broken as f64);
     results.figure("hostile_operator_silent", watched.silent as f64);
     for (what, number) in &done {
         results.say(&format!("           {what}: {}", count(*number)));
     }
     results.say(&format!(
-        "hostile    {} at most (goal ≤ 600 MiB); buyers who behave: {} bookings, {} answers p50 \
-         {}, p99 {} (goal ≤ 100 ms), {} of them asked to come again; {} acknowledged and lost; the \
-         operator's listener was silent {} times; audit: {}",
+        "hostile    {} at most (goal ≤ 600 MiB); buyers who behave: {} bookings, {} things done, from \
+         the first try p50 {}, p99 {} (goal ≤ 100 ms); {} times asked to come again, {} connections \
+         broke; {} acknowledged and lost; the operator's listener was silent {} times; audit: {}",
         format_args!("{:.0} MiB", mib(watched.most_bytes)),
         count(bought.receipts.len() as u64),
         count(bought.latency.count()),
         ms(bought.latency.percentile_ms(50.0)),
         ms(bought.latency.percentile_ms(99.0)),
         count(bought.sent_away),
+        count(bought.broken),
         lost.len(),
         watched.silent,
         if audit.is_ok() { "clean" } else { "VIOLATIONS" },
