@@ -12,7 +12,7 @@ check:
 test:
 	@scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka openssl pebble faketime promtool helm kubernetes-validate systemd-analyze npm oidc-provider chromium && scripts/test.sh
 
-# Measures everything that docs/benchmarks.md reports.
+# Measures what docs/benchmarks.md reports, but for what needs a browser, the demo, and runs with other choices.
 bench:
 	@scripts/need.sh cargo cc redis-server postgres && scripts/bench.sh
 

@@ -63,7 +63,7 @@ enum What {
     #[cfg(feature = "servers")]
     #[command(alias = "compare")]
     Peers(cluster::ClusterArgs),
-    /// Measure all of it, but for the hostile clients, the overload and the year, and make one document of it
+    /// Measure all of it, one after the other, and make one document of it
     All(record::AllArgs),
     /// Say what differs by more than noise between two documents of `all`
     Against(record::AgainstArgs),

@@ -21,6 +21,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
+/// Connections of the load, and how many times the capacity they want, if nothing else is asked for.
+const CONNECTIONS: u32 = 8_000;
+const TIMES: u32 = 10;
 /// Connections while the capacity is measured, and after the load.
 const USUAL_CONNECTIONS: usize = 64;
 /// Open files of this process that are not the load's connections.
@@ -40,13 +43,20 @@ const GIVE_UP: Duration = Duration::from_secs(30);
 #[derive(clap::Args)]
 pub(super) struct OverloadArgs {
     /// Connections of the load
-    #[arg(long, default_value_t = 8_000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    #[arg(long, default_value_t = CONNECTIONS, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     connections: u32,
     /// How many times the capacity is offered
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value_t = TIMES, value_parser = clap::value_parser!(u32).range(1..=100))]
     times: u32,
     #[command(flatten)]
     pub(super) common: Common,
+}
+
+impl OverloadArgs {
+    /// As it is measured without a choice.
+    pub(super) fn all(common: &Common) -> Self {
+        Self { connections: CONNECTIONS, times: TIMES, common: common.clone() }
+    }
 }
 
 /// What a connection of the load saw, or all of them together.

@@ -62,9 +62,10 @@ impl Results {
         }
     }
 
-    /// The figures by name, and the least and the most of those that have rounds.
-    pub(super) fn into_figures(self) -> (Map<String, Value>, BTreeMap<String, [f64; 2]>) {
-        (self.figures, self.spreads)
+    /// The figures by name until now, and the least and the most of those that have rounds.
+    pub(super) fn so_far(&self) -> (BTreeMap<String, Option<f64>>, BTreeMap<String, [f64; 2]>) {
+        let figures = self.figures.iter().map(|(name, value)| (name.clone(), value.as_f64()));
+        (figures.collect(), self.spreads.clone())
     }
 }
 
@@ -103,10 +104,10 @@ mod tests {
         assert_eq!(results.rounds("best_to_named", vec![0.75, 0.5, 1.0]), 0.75);
         results.figure("score_ns", 1.9);
         assert!(results.rounds("nothing", Vec::new()).is_nan());
-        let (figures, spreads) = results.into_figures();
-        assert_eq!(figures["engine.best_to_named"], 0.75);
-        assert_eq!(figures["engine.score_ns"], 1.9);
-        assert_eq!(figures["engine.nothing"], Value::Null);
+        let (figures, spreads) = results.so_far();
+        assert_eq!(figures["engine.best_to_named"], Some(0.75));
+        assert_eq!(figures["engine.score_ns"], Some(1.9));
+        assert_eq!(figures["engine.nothing"], None);
         assert_eq!(spreads, BTreeMap::from([("engine.best_to_named".into(), [0.5, 1.0])]));
     }
 

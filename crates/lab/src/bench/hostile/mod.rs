@@ -21,7 +21,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -32,6 +32,10 @@ const PLACES: u32 = 10_000_000;
 /// The server's memory that a process may ask for, in bytes, and its open files.
 const SERVER_BYTES: u64 = 1 << 30;
 const SERVER_FILES: u64 = 1_200;
+/// How long it goes on as a part of `bench all`, in minutes.
+const MINUTES_AMONG_ALL: f64 = 5.0;
+/// The shortest time that says something, in minutes.
+const LEAST_MINUTES: f64 = 0.05;
 /// How often the server's memory and the operator's listener are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long the operator's listener may take.
@@ -50,9 +54,22 @@ pub(crate) struct HostileArgs {
     pub(super) common: Common,
 }
 
+impl HostileArgs {
+    /// All hostile clients, for a shorter time than by themselves.
+    pub(crate) fn all(common: &Common) -> Self {
+        Self { minutes: MINUTES_AMONG_ALL, only: Vec::new(), common: common.clone() }
+    }
+}
+
+/// Whether the program is there that holds the server to little memory.
+pub(crate) fn can_run() -> bool {
+    let mut prlimit = Command::new("prlimit");
+    prlimit.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
 fn minutes(text: &str) -> Result<f64, String> {
     match text.parse() {
-        Ok(minutes) if (0.05..=60.0).contains(&minutes) => Ok(minutes),
+        Ok(minutes) if (LEAST_MINUTES..=60.0).contains(&minutes) => Ok(minutes),
         _ => Err("use a number from 0.05 to 60".into()),
     }
 }
@@ -66,11 +83,12 @@ async fn measured(args: &HostileArgs, results: &mut Results) -> Result<(), Strin
     let scratch = args.common.scratch()?;
     let served = Served::held(scratch.path(), SERVER_BYTES, SERVER_FILES)?;
     set_up(&served).await?;
-    let time = Duration::from_secs_f64(args.minutes * 60.0);
+    let minutes = (args.minutes * args.common.scale).max(LEAST_MINUTES);
+    let time = Duration::from_secs_f64(minutes * 60.0);
     let until = Instant::now() + time;
     let attacks: Vec<_> =
         attacks::all().filter(|it| args.only.is_empty() || args.only.contains(it)).collect();
-    say(&format!("{} kinds of hostile clients for {:.1} minutes", attacks.len(), args.minutes));
+    say(&format!("{} kinds of hostile clients for {minutes:.1} minutes", attacks.len()));
 
     let mut hostile = JoinSet::new();
     for attack in &attacks {
@@ -88,7 +106,7 @@ async fn measured(args: &HostileArgs, results: &mut Results) -> Result<(), Strin
     let audit = audit(scratch.path());
 
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
-    results.figure("hostile_minutes", args.minutes);
+    results.figure("hostile_minutes", minutes);
     results.figure("hostile_rss_max_mib", mib(watched.most_bytes));
     results.figure("hostile_buyers_p50_ms", bought.latency.percentile_ms(50.0));
     results.figure("hostile_buyers_p99_ms", bought.latency.percentile_ms(99.0));

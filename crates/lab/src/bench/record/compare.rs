@@ -38,6 +38,8 @@ enum Kind {
     Size,
     /// More is better.
     Ratio,
+    /// How many times as long something takes: less is better.
+    Slowdown,
     /// Neither: how much there was to do.
     Amount,
 }
@@ -47,13 +49,18 @@ fn kind(name: &str) -> Kind {
     let name = name.trim_end_matches(|sign: char| sign.is_ascii_digit()).trim_end_matches('_');
     let name = name.strip_suffix("_at").unwrap_or(name);
     let has = |words: &[&str]| name.split(['.', '_']).any(|word| words.contains(&word));
-    if has(&["ratio", "to", "against"]) {
+    if has(&["ratio"]) && has(&["p50", "p99"]) {
+        Kind::Slowdown
+    } else if name.ends_with("_sent_per_s") {
+        // The load's, not the server's.
+        Kind::Amount
+    } else if has(&["ratio", "to", "against"]) {
         Kind::Ratio
     } else if name.ends_with("_per_s") {
         Kind::Rate
     } else if has(&["bytes", "kib", "mib"]) {
         Kind::Size
-    } else if has(&["ms", "ns", "s"]) {
+    } else if has(&["ms", "us", "ns", "s"]) {
         Kind::Time
     } else {
         Kind::Amount
@@ -70,10 +77,12 @@ pub(super) fn compare(before: &Record, after: &Record) -> Vec<Moved> {
             let kind = kind(name);
             let spreads = before.spreads.get(name).zip(after.spreads.get(name));
             let apart = match (kind, spreads) {
-                (Kind::Ratio, Some((before, after))) => {
+                (Kind::Ratio | Kind::Slowdown, Some((before, after))) => {
                     before[1] < after[0] || after[1] < before[0]
                 }
-                (Kind::Ratio | Kind::Size, _) => differ(before_figure, after_figure, SIZE_NOISE),
+                (Kind::Ratio | Kind::Slowdown | Kind::Size, _) => {
+                    differ(before_figure, after_figure, SIZE_NOISE)
+                }
                 (Kind::Rate | Kind::Time | Kind::Amount, _) => {
                     differ(before_figure, after_figure, NOISE)
                 }
@@ -149,6 +158,29 @@ mod tests {
             verdict("engine.position_ns_at_1000", (82.0, None), (30.0, None)),
             Verdict::Better
         );
+    }
+
+    #[test]
+    fn less_is_better_of_how_many_times_as_long_something_takes() {
+        let name = "backup.backup_p99_ratio";
+        assert_eq!(verdict(name, (1.2, None), (3.0, None)), Verdict::Worse);
+        assert_eq!(verdict(name, (3.0, None), (1.2, None)), Verdict::Better);
+        let before = (1.2, Some([1.0, 1.4]));
+        assert_eq!(verdict(name, before, (1.6, Some([1.3, 1.9]))), Verdict::Same);
+        assert_eq!(verdict(name, before, (1.9, Some([1.5, 2.3]))), Verdict::Worse);
+    }
+
+    #[test]
+    fn overload_and_nodes_are_judged_by_what_their_figures_are() {
+        for name in ["overload.overload_recovery_ms", "nodes.node_position_us"] {
+            assert_eq!(verdict(name, (50.0, None), (120.0, None)), Verdict::Worse, "{name}");
+        }
+        for name in ["overload.overload_placed_per_s", "overload.overload_capacity_per_s"] {
+            assert_eq!(verdict(name, (120.0, None), (50.0, None)), Verdict::Worse, "{name}");
+        }
+        // What the load sends is not the server's merit.
+        let sent = record(&[("overload.overload_sent_per_s", 9e3)], &[]);
+        assert_eq!(compare(&sent, &sent), Vec::new());
     }
 
     #[test]

@@ -2,14 +2,15 @@
 
 mod compare;
 mod machine;
+mod parts;
 
 use super::common::Common;
 use super::results::Results;
-use super::{engine, http, map, paid};
 use compare::{Verdict, compare};
 use jiff::Timestamp;
 use machine::Machine;
 use onrush_terminal::show::{print_json, say};
+use parts::PARTS;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,30 +59,20 @@ pub(super) fn all(args: &AllArgs, version: &str) -> Result<(), String> {
         // Known before the first measurement, and not after the last.
         write(file, "{}")?;
     }
-    let mut results = Results::new(common.json);
-    results.begin("engine");
-    engine::run(&engine::EngineArgs::all(common), &mut results)?;
-    results.begin("http");
-    http::run(&http::HttpArgs::all(common), &mut results)?;
-    results.begin("map");
-    map::run(&map::MapArgs::all(common), &mut results)?;
-    results.begin("paid");
-    paid::run(&paid::PaidArgs::all(common), &mut results)?;
-    #[cfg(feature = "servers")]
-    {
-        let args = super::cluster::ClusterArgs::all(common);
-        results.begin("redis");
-        super::cluster::redis(&args, &mut results)?;
-        results.begin("peers");
-        super::cluster::peers(&args, &mut results)?;
+    let (mut results, scale) = (Results::new(common.json), common.scale);
+    let (version, figures, spreads) = (version.to_owned(), BTreeMap::new(), BTreeMap::new());
+    let mut record = Record { version, begun_at, machine, scale, figures, spreads };
+    for (part, measure) in PARTS {
+        results.begin(part);
+        measure(common, &mut results)?;
+        (record.figures, record.spreads) = results.so_far();
+        // After each part, so that one which fails late takes nothing away.
+        if let Some(file) = &args.to {
+            let text = serde_json::to_string_pretty(&record).map_err(|error| error.to_string())?;
+            write(file, &(text + "\n"))?;
+        }
     }
-    let (figures, spreads) = results.into_figures();
-    let figures = figures.into_iter().map(|(name, value)| (name, value.as_f64())).collect();
-    let scale = common.scale;
-    let record = Record { version: version.to_owned(), begun_at, machine, scale, figures, spreads };
     if let Some(file) = &args.to {
-        let text = serde_json::to_string_pretty(&record).map_err(|error| error.to_string())?;
-        write(file, &(text + "\n"))?;
         say(&format!("written to {}", file.display()));
     }
     if common.json {
