@@ -398,6 +398,30 @@ test("no-show is told so, also by a page that was away", async () => {
   await close();
 });
 
+for (const [how, said] of [
+  ["payment_failed", "Your payment failed"],
+  ["struck_by_lightning", "You are not in the line any more"],
+] as const) {
+  test(`end that this browser remembers as ${how} is shown, also after a reload`, async () => {
+    const event = `remembered-${how.replaceAll("_", "-")}`;
+    await eventWithOneInside(event);
+    const { page, complaints, close } = await visit(browser);
+    await page.goto(`${server.url}/`);
+    await page.evaluate(
+      ([event, ended]) => localStorage.setItem(`onrush.queue.${event}`, JSON.stringify({ ended })),
+      [event, how] as const,
+    );
+    await openQueue(page, event);
+    await page.getByRole("heading", { name: said }).waitFor();
+    await page.reload();
+    await page.getByRole("heading", { name: said }).waitFor();
+    await page.getByRole("button", { name: "Join again" }).click();
+    await positionIs(page, 1);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+}
+
 test("who comes early is let in by itself when the waiting room opens, and the sale follows", async () => {
   const settings = { room: { capacity: 1, order: "draw" }, opens_at: Date.now() + 3_600_000 };
   await openEvent(server, "early", { pools: GA, settings, phase: "scheduled" });

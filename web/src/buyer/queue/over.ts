@@ -21,11 +21,17 @@ export function textsOf(how: Reason): [heading: string, why: string] {
       return [t("queue.ended_gave_up_heading"), t("queue.ended_gave_up")];
     case "completed":
       return [t("queue.ended_completed_heading"), t("queue.ended_completed")];
+    case "payment_failed":
+      return [t("queue.ended_payment_failed_heading"), t("queue.ended_payment_failed")];
     case "removed":
       return [t("queue.ended_removed_heading"), t("queue.ended_removed")];
     case "full":
       return [t("queue.full_heading"), t("queue.full")];
     case "closed":
       return [t("queue.closed_heading"), t("queue.closed")];
+    default:
+      // What another version told, or had this browser remember, has no words of its own here.
+      how satisfies never;
+      return [t("queue.ended_otherwise_heading"), t("queue.ended_otherwise")];
   }
 }

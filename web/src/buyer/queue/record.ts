@@ -1,12 +1,12 @@
 /** What this browser remembers of its place in an event's queue, for all its tabs and after a reload. */
-import type { LiveMessage } from "../../lib/live/message";
+import type { LiveMessage, SessionEnd } from "../../lib/live/message";
 import { store } from "../../lib/store";
 
 /**
  * How a place or session ended. `gave_up` is a session that was left before anything was booked;
  * `kept` is over, and what the visitor holds keeps its slot.
  */
-export type Ended = "left" | "lapsed" | "no_show" | "timeout" | "kept" | "gave_up" | "completed" | "removed";
+export type Ended = SessionEnd | "lapsed" | "kept" | "gave_up";
 
 export interface PlaceRecord {
   /** The last that was heard of the place. */
