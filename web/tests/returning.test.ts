@@ -228,6 +228,46 @@ test("withdrawn link says so, and the new one opens", async () => {
   await close();
 });
 
+test("withdrawn link that is opened again takes nothing from the browser that has the new one", async () => {
+  const ann = await guest();
+  const booking = await paid(ann);
+  const old = await mailed(ann, booking);
+  const to = `/bookings/${booking}/link`;
+  await server.ask("POST", to, { token: ann.token, key: "anew" });
+  const fresh = await mailed(ann, booking);
+  expect(fresh).not.toBe(old);
+
+  const { page, complaints, close } = await visit(browser);
+  await page.goto(fresh);
+  await heading(page, "Your booking is confirmed");
+  await page.goto(`${server.url}/`);
+  await page.goto(old);
+  await heading(page, "Your booking is confirmed");
+  await page.goto(`${server.url}/bookings`);
+  await page.getByRole("article").getByRole("link", { name: "Gala" }).waitFor();
+  expect(complaints.filter((complaint) => !complaint.includes("401"))).toEqual([]);
+  await close();
+});
+
+test("link that is kept here is exchanged when it was withdrawn elsewhere", async () => {
+  const ann = await guest();
+  const booking = await paid(ann);
+  const { page, complaints, close } = await returning(ann);
+  await page.goto(`${server.url}/bookings/${booking}`);
+  const kept = () =>
+    page.evaluate(() => Object.values(JSON.parse(localStorage.getItem("onrush.links") ?? "{}")));
+  const link = async () =>
+    (await server.ask("GET", `/bookings/${booking}/link`, { token: ann.token })).body.link;
+  const old = await link();
+  await expect.poll(kept).toEqual([old]);
+  await server.ask("POST", `/bookings/${booking}/link`, { token: ann.token, key: "anew" });
+  await page.reload();
+  await expect.poll(kept).toEqual([await link()]);
+  expect(await link()).not.toBe(old);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 /** The address in the mail about a booking. */
 async function mailed(identity: Guest, booking: string): Promise<string> {
   const { body } = await server.ask("GET", `/bookings/${booking}/link`, { token: identity.token });

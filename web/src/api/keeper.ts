@@ -16,6 +16,9 @@ const KEPT = 60;
 /** The ways that led to bookings on this page. */
 const found = new Map<string, Way>();
 
+/** Links that this page was opened with, or that were withdrawn while it was: it tries them, and keeps none. */
+const tried = new Map<string, string>();
+
 /** The links that this browser has, by booking. */
 export function links(): Record<string, string> {
   return store.read<Record<string, string>>(LINKS) ?? {};
@@ -33,7 +36,15 @@ export function keepLink(booking: string, link: string): void {
 
 export function forgetLink(booking: string): void {
   writeLinks(Object.entries(links()).filter(([other]) => other !== booking));
+  tried.delete(booking);
   found.delete(booking);
+}
+
+/** Keeps a withdrawn link no more, unless another has taken its place. This page still says that it was. */
+function forgetWithdrawn(booking: string, link: string): void {
+  if (links()[booking] !== link) return;
+  writeLinks(Object.entries(links()).filter(([other]) => other !== booking));
+  if (!tried.has(booking)) tried.set(booking, link);
 }
 
 /** The booking that the address has a link of. */
@@ -41,13 +52,16 @@ export function bookingInAddress(): string | undefined {
   return /^#b1\.(.+)\.\d+\.[0-9a-f]+\.[\w-]+$/.exec(location.hash)?.[1];
 }
 
-/** Takes the link out of the address, where it would be seen, copied and kept in the browser's history. */
+/**
+ * Takes the link out of the address, where it would be seen, copied and kept in the browser's history.
+ * It is kept here once it has opened its booking: an old one must not take the place of a good one.
+ */
 export function takeLink(): void {
   const booking = bookingInAddress();
   if (booking === undefined) return;
   const link = location.hash.slice(1);
   history.replaceState(history.state, "", location.pathname + location.search);
-  keepLink(booking, link);
+  tried.set(booking, link);
 }
 
 /** How this browser got at a booking the last time. */
@@ -56,15 +70,15 @@ export function wayTo(booking: string): Way | undefined {
 }
 
 function waysTo(booking: string): Way[] {
-  const link = links()[booking];
-  const others = earlier().filter((identity) => !identity.refused);
   const known = found.get(booking);
+  const keys = [tried.get(booking), links()[booking]].filter((link) => link !== undefined);
+  const others = earlier().filter((identity) => !identity.refused);
   const all: Way[] = [
     ...(known ? [known] : []),
     // Nobody becomes a visitor only to look at a booking that a link opens.
-    ...(isKnown() || (link === undefined && others.length === 0) ? [{ is: "visitor" } as const] : []),
+    ...(isKnown() || (keys.length === 0 && others.length === 0) ? [{ is: "visitor" } as const] : []),
     ...others.map(({ user }) => ({ is: "earlier", user }) as const),
-    ...(link === undefined ? [] : [{ is: "link", link } as const]),
+    ...keys.map((link) => ({ is: "link", link }) as const),
   ];
   const names = all.map((way) => JSON.stringify(way));
   return all.filter((_, index) => names.indexOf(names[index]!) === index);
@@ -80,8 +94,10 @@ async function keeping<T>(booking: string, work: (token: string) => Promise<T>):
     try {
       const done = await by(way, work);
       found.set(booking, way);
+      if (way.is === "link") keepLink(booking, way.link);
       return done;
     } catch (error) {
+      if (way.is === "link" && isWithdrawn(error)) forgetWithdrawn(booking, way.link);
       if (!(error instanceof Refused) || !ELSEWHERE.includes(error.code)) throw error;
       // That a link was withdrawn says more than that others know nothing.
       if (!refusal || error.code === "LINK_WITHDRAWN") refusal = error;
@@ -89,6 +105,10 @@ async function keeping<T>(booking: string, work: (token: string) => Promise<T>):
   }
   found.delete(booking);
   throw refusal ?? new Error("there is always a way to try");
+}
+
+function isWithdrawn(error: unknown): boolean {
+  return error instanceof Refused && error.code === "LINK_WITHDRAWN";
 }
 
 async function by<T>(way: Way, work: (token: string) => Promise<T>): Promise<T> {
@@ -152,6 +172,7 @@ export async function allBookings(): Promise<Booking[]> {
     if (listed.has(booking)) continue;
     const there = persist<Booking>(path`/bookings/${booking}`, { token: link });
     const seen = await there.catch((error: unknown) => {
+      if (isWithdrawn(error)) forgetWithdrawn(booking, link);
       if (!isArchived(error)) return onlyElsewhere(error);
       // Nothing brings it back, so that nobody need ask for it again.
       forgetLink(booking);

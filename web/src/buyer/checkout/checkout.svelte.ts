@@ -1,7 +1,7 @@
 /** One booking as its page follows it: what it is now, and what its buyer can do about it. */
 import { ask, newKey, NoAnswer, path, Refused } from "../../api/client";
 import type { Booking, Buyer, Event as Sale, GivingBack, Link, Payment, Summary } from "../../api/schema";
-import { askAsKeeper, keepLink, links, persistAsKeeper, wayTo, type Way } from "../../api/keeper";
+import { askAsKeeper, keepLink, persistAsKeeper, wayTo, type Way } from "../../api/keeper";
 import { askAsVisitor, isKnown } from "../../api/visitor";
 import { clock } from "../../lib/clock";
 import { follow } from "../../lib/live";
@@ -62,6 +62,7 @@ export class Checkout {
   readonly outcome = $derived(outcomeOf(this.booking, this.payment));
 
   #isOpen = false;
+  #isLinkKept = false;
   #looking: Promise<void> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Keys of wishes that have no answer yet. */
@@ -164,12 +165,16 @@ export class Checkout {
     }
   }
 
-  /** Keeps the link of what was bought: it leads back here when this browser is somebody else. */
+  /**
+   * Keeps the link of what was bought: it leads back here when this browser is somebody else. One that
+   * is here already may have been withdrawn, unless it has just opened the booking.
+   */
   async #keepLink(): Promise<void> {
-    if (links()[this.id] !== undefined) return;
+    if (this.#isLinkKept || this.way?.is === "link") return;
     try {
       const { link } = await askAsKeeper<Link>(this.id, path`/bookings/${this.id}/link`);
       keepLink(this.id, link);
+      this.#isLinkKept = true;
     } catch {
       // The next look tries again.
     }
