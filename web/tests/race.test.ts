@@ -222,6 +222,51 @@ test("what was missed without a stream is asked for until there is an answer", a
   await close();
 });
 
+test("house that was opened while waiting is that of now once it is the visitor's turn", async () => {
+  const event = "waited";
+  const plan = smallPlan(4, 10);
+  await openEvent(server, event, {
+    settings: { room: { capacity: 1 } },
+    plan,
+    prices: { Stalls: 4_500 },
+  });
+  const join = (token: string) => server.ask("POST", `/events/${event}/queue`, { token });
+  const isActive = async (token: string) =>
+    (await server.ask("GET", `/events/${event}/queue`, { token })).body.status === "active";
+  const first = await server.visitor();
+  await join(first);
+  await expect.poll(() => isActive(first)).toBe(true);
+  await holdSeat(event, "A-1", first);
+
+  const { page, complaints, close } = await visit(browser);
+  await page.goto(`${server.url}/events/${event}`);
+  const me = await server.visitor();
+  await join(me);
+  await page.evaluate(
+    ([user, token]) => {
+      const expires_at = Date.now() + 86_400_000;
+      localStorage.setItem("onrush.visitor", JSON.stringify({ user, token, expires_at }));
+    },
+    [me.split(".")[1]!, me],
+  );
+  const isOpen = page.waitForEvent("websocket").then((socket) => socket.waitForEvent("framereceived"));
+  await page.goto(`${server.url}/events/${event}/choose`);
+  await page.getByRole("button", { name: "Choose from a list" }).click();
+  await isOpen;
+  await expect.poll(() => seat(page, "A", 1).getAttribute("aria-disabled")).toBe("true");
+
+  // The slot changes hands: what was held is free again, and something else is gone.
+  const block = { seats: ["D-1"], by: "stage", why: "a camera" };
+  await server.organise("POST", `/events/${event}/block`, block);
+  await server.ask("DELETE", `/events/${event}/queue`, { token: first });
+  await expect.poll(() => seat(page, "D", 1).getAttribute("aria-disabled"), { timeout: 15_000 }).toBe("true");
+  await expect.poll(() => seat(page, "A", 1).getAttribute("aria-disabled")).not.toBe("true");
+  await server.organise("POST", `/events/${event}/block`, { ...block, seats: ["C-1"] });
+  await expect.poll(() => seat(page, "C", 1).getAttribute("aria-disabled")).toBe("true");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("places that are gone are told with what is left, and one click takes that", async () => {
   await openEvent(server, "short", {
     settings: { room: null },

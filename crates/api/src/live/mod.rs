@@ -208,8 +208,12 @@ impl Hub {
         if has_holds || roomless {
             self.watch_bookings(&event, &user).await?;
         }
-        if doing == Doing::Shopping || roomless {
-            self.note_seats(&event).await?;
+        // Also for those who wait: what changes right after their turn can be told by then.
+        match self.note_seats(&event).await {
+            Err(error) if doing != Doing::Shopping && !roomless => {
+                tracing::debug!(%error, %event, "seats are noted with the next stream");
+            }
+            noted => noted?,
         }
         if let Some(channel) = self.streams().events.get_mut(&event) {
             channel.roomless = roomless;

@@ -297,18 +297,27 @@ impl Snapshot {
         self.at
     }
 
-    /// The seats that have another status than in an earlier snapshot; empty if other seats have come since.
+    /// The seats that have another status than in an earlier snapshot. One that was not there was free.
     #[must_use]
     pub fn changed_since(&self, earlier: &Self) -> serde_json::Map<String, Value> {
         let mut changed = serde_json::Map::new();
         let is_same_house =
             Arc::ptr_eq(&self.board, &earlier.board) || self.board.seats == earlier.board.seats;
+        let mut compare = |seat: &SeatId, now: u8, before: u8| {
+            if now != before {
+                changed.insert(seat.to_string(), word(now).into());
+            }
+        };
+        let seats = self.board.seats.iter().zip(self.letters.iter().copied());
         if is_same_house {
-            let pairs = self.letters.iter().zip(&earlier.letters);
-            for ((now, before), seat) in pairs.zip(&self.board.seats) {
-                if now != before {
-                    changed.insert(seat.to_string(), word(*now).into());
-                }
+            for ((seat, now), before) in seats.zip(earlier.letters.iter().copied()) {
+                compare(seat, now, before);
+            }
+        } else {
+            let known = earlier.board.seats.iter().zip(earlier.letters.iter().copied());
+            let known: HashMap<_, _> = known.collect();
+            for (seat, now) in seats {
+                compare(seat, now, known.get(seat).copied().unwrap_or(b'f'));
             }
         }
         changed

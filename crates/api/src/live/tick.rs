@@ -300,6 +300,7 @@ mod tests {
     use onrush_core::ids::{PlaceId, UserId};
     use onrush_core::question::Query;
     use onrush_core::settings::RoomSettings;
+    use onrush_core::view::AvailabilityView;
     use onrush_core::{Time, View};
     use std::sync::atomic::AtomicBool;
     use tokio::time::timeout;
@@ -317,6 +318,10 @@ mod tests {
                 let mut view = samples::tests::view(event.as_str());
                 view.settings.room = Some(RoomSettings::default());
                 View::Event(Box::new(view))
+            }
+            Query::Seats(_) => View::Seats(vec![]),
+            Query::Availability(_) => {
+                View::Availability(Box::new(AvailabilityView { pools: vec![], categories: vec![] }))
             }
             _ => View::Place(PlaceView { place: PlaceId::from_u128(1), number: 1, state }),
         })

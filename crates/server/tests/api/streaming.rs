@@ -4,6 +4,7 @@ use crate::client::Events;
 use crate::shop::{Guest, Shop};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
+use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{Message, client::IntoClientRequest};
 use tokio_tungstenite::{WebSocketStream, client_async};
@@ -70,6 +71,26 @@ async fn a_shopper_hears_of_his_holds_and_of_seats_that_change() {
     assert_eq!((&expired["booking"], &expired["status"]), (&held["booking"], &json!("expired")));
     let changed = events.next_of("seats").await;
     assert_eq!(changed["changed"]["A-1"], "free");
+}
+
+#[tokio::test]
+async fn whoever_waited_with_a_stream_open_hears_of_the_first_seat_after_his_turn() {
+    let shop = Shop::start().await;
+    shop.sale_with_room("e", json!({"capacity": 1})).await;
+    let (first, second) = (shop.guest().await, shop.guest().await);
+    for guest in [&first, &second] {
+        guest.join("e").await.expect(202);
+    }
+    first.until_active("e").await;
+    let mut events = stream(&second, "e").await;
+    events.next_of("position").await;
+    // These seats came after the stream had begun.
+    crate::seat_maps::import_small_house(&shop, "e").await;
+    first.ask("DELETE", "/events/e/queue").send().await.expect(200);
+    events.next_of("your_turn").await;
+    second.hold("e", "k", &json!({"seats": ["A-1"]})).await.expect(201);
+    let changed = tokio::time::timeout(Duration::from_secs(20), events.next_of("seats")).await;
+    assert_eq!(changed.expect("it is told")["changed"], json!({"A-1": "held"}));
 }
 
 #[tokio::test]

@@ -123,6 +123,7 @@ export class Sale {
 
   stop(): void {
     this.#unfollow?.();
+    this.#unfollow = undefined;
     clearInterval(this.#timer);
     document.removeEventListener("visibilitychange", this.#look);
     this.#ways += 1;
@@ -199,7 +200,10 @@ export class Sale {
     if (isDue && isSeen) {
       place = await persistAsVisitor<Place>(path`/events/${this.id}/queue/arrive`, { method: "POST" });
     }
+    const wasOut = this.access === "out";
     this.access = place.status === "active" ? "in" : "out";
+    // Whoever may not hold is told of no seats: what is shown is as of when they last could, or came.
+    if (wasOut && this.access === "in" && this.#unfollow) void this.#catchUp();
     this.until = place.status === "active" ? place.until : undefined;
     this.#isUnseen = isDue && !isSeen;
   }
