@@ -116,6 +116,34 @@ test("the basket tells to the cent what the booking will cost", async () => {
   await close();
 });
 
+test("seat in the basket costs what it does now, also when the organiser changes that or had it planned", async () => {
+  const { page, complaints, close } = await seated("dearer");
+  await pick(page, 1, 2);
+  await basket(page).getByText("€90.00").waitFor();
+  const change = (price_minor: number, later: unknown[]) =>
+    server.organise("PUT", "/events/dearer/prices", {
+      category: "Stalls",
+      price_minor,
+      later,
+      why: "a test",
+    });
+  await change(5_000, [{ from: Date.now() + 25_000, price_minor: 5_500 }]);
+  for (const [each, both] of [
+    ["€50.00", "€100.00"],
+    ["€55.00", "€110.00"],
+  ] as const) {
+    await basket(page).getByText(both).waitFor();
+    expect(await basket(page).getByText(each).count()).toBe(2);
+    const row = page.getByRole("group", { name: /^Row A,/ });
+    await row.getByRole("button", { name: new RegExp(`^Seat 3,.*${each}`) }).waitFor();
+  }
+  await page.getByRole("button", { name: "Choose on the map" }).click();
+  await page.getByRole("list", { name: "What the shapes mean" }).getByText("€55.00").waitFor();
+  expect((await hold(page)).amount_minor).toBe(11_000);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("the basket works no sum out while the server tells none, and asks again", async () => {
   const { page, close } = await seated("no-quote", { fees: { fixed_minor: 100 } });
   await page.route("**/quote", (route) => route.abort());

@@ -12,6 +12,7 @@ import type {
   SeatStatuses,
 } from "../../api/schema";
 import { askAsVisitor, persistAsVisitor } from "../../api/visitor";
+import { clock } from "../../lib/clock";
 import { type Connection, follow } from "../../lib/live";
 import type { LiveMessage } from "../../lib/live/message";
 import { type AllTexts, loadTexts, wordsOf } from "../events/words";
@@ -23,6 +24,8 @@ import { typeOf, unitMinor } from "./types";
 export type Access = "in" | "out";
 
 const POOLS_EVERY_MS = 2_000;
+/** The same for those who choose among seats alone, of which a stream tells all but the prices. */
+const PRICES_EVERY_MS = 15_000;
 /** Pauses before what was missed is asked for again: the first, and the longest. */
 const CATCH_UP_MS = 1_000;
 const CATCH_UP_MAX_MS = 15_000;
@@ -59,6 +62,8 @@ export class Sale {
   #timer: ReturnType<typeof setInterval> | undefined;
   #unfollow: (() => void) | undefined;
   #isAsking = false;
+  /** When stock and prices were last told, by the server's clock. */
+  #stockAt = 0;
   /** It is the visitor's turn, and nobody has looked at this page since. */
   #isUnseen = false;
   #wasStream = false;
@@ -116,8 +121,7 @@ export class Sale {
     document.addEventListener("visibilitychange", this.#look);
     this.#look();
     this.#timer = setInterval(() => {
-      const mayChange = this.pools.length > 0 || this.categories.some(({ types }) => types);
-      if (!document.hidden && mayChange && !this.#isAsking) void this.refreshStock().catch(() => {});
+      if (!document.hidden && this.#isStockDue && !this.#isAsking) void this.refreshStock().catch(() => {});
     }, POOLS_EVERY_MS);
   }
 
@@ -297,6 +301,7 @@ export class Sale {
   }
 
   #takeStock({ pools, categories }: Availability): void {
+    this.#stockAt = clock.now();
     this.#takePools(pools);
     this.categories = categories;
     this.#priceSeats();
@@ -309,15 +314,23 @@ export class Sale {
     this.#priceSeats();
   }
 
-  /** A seat costs what the first type of its category does, until another is named for it. */
+  /**
+   * A seat costs what the first type of its category does, until another is named for it. The drawing
+   * says what it cost when it was read.
+   */
   #priceSeats(): void {
-    for (const category of this.house?.categories ?? []) {
-      const known = this.categories.find(({ name }) => name === category.name);
-      const priceMinor = known?.types ? unitMinor(known) : category.priceMinor;
-      if (priceMinor === category.priceMinor) continue;
-      category.priceMinor = priceMinor;
-      this.round += 1;
-    }
+    const prices = this.house?.categories.map(({ name, priceMinor }) => {
+      const known = this.categories.find((category) => category.name === name);
+      return known ? unitMinor(known) : priceMinor;
+    });
+    if (prices) this.house?.setPrices(prices);
+  }
+
+  /** Whether what there is and what it costs is asked for now: prices of seats change seldom. */
+  get #isStockDue(): boolean {
+    if (this.pools.length > 0 || this.categories.some(({ types }) => types)) return true;
+    const next = this.categories.map(({ later }) => later?.[0]?.from ?? Infinity);
+    return this.house !== undefined && clock.now() >= Math.min(this.#stockAt + PRICES_EVERY_MS, ...next);
   }
 
   /** What a seat costs as this type, or as the first where none is named. */

@@ -288,6 +288,21 @@ export class House {
     if (changed.length > 0) for (const tell of this.#watchers) tell(changed);
   }
 
+  /** Sets what seats cost, by category; those who watch are told of all seats whose price is another now. */
+  setPrices(pricesMinor: readonly number[]): void {
+    const others = new Set<number>();
+    for (const [index, category] of this.categories.entries()) {
+      const priceMinor = pricesMinor[index]!;
+      if (priceMinor === category.priceMinor) continue;
+      category.priceMinor = priceMinor;
+      others.add(index);
+    }
+    if (others.size === 0) return;
+    const changed: number[] = [];
+    for (const [seat, category] of this.category.entries()) if (others.has(category)) changed.push(seat);
+    for (const tell of this.#watchers) tell(changed);
+  }
+
   /** One seat's status. */
   setStatus(index: number, status: Status): void {
     this.apply([[index, status]]);
