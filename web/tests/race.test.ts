@@ -222,6 +222,73 @@ test("what was missed without a stream is asked for until there is an answer", a
   await close();
 });
 
+test("answer about seats that was overtaken takes nothing back that is known by then", async () => {
+  await open("overtaken");
+  let hangUp = (): void => {};
+  const { page, complaints, close } = await shopper("overtaken", {
+    before: (page) =>
+      page.routeWebSocket(/\/ws\?/, (socket) => {
+        hangUp = () => void socket.close();
+        socket.connectToServer().onMessage((text) => {
+          if (JSON.parse(String(text)).type !== "seats") socket.send(text);
+        });
+      }),
+  });
+  const asked: (() => Promise<void>)[] = [];
+  await page.route("**/seats/status", async (route) => {
+    if (asked.length >= 2) return route.continue();
+    const response = await route.fetch();
+    asked.push(() => route.fulfill({ response }));
+  });
+  // Two reads are under way: the first is of before D-1 was held, the second of after.
+  hangUp();
+  await expect.poll(() => asked.length).toBe(1);
+  await holdSeat("overtaken", "D-1", await server.visitor());
+  hangUp();
+  await expect.poll(() => asked.length).toBe(2);
+  await asked[1]!();
+  await expect.poll(() => seat(page, "D", 1).getAttribute("aria-disabled")).toBe("true");
+  const isRead = page.waitForResponse("**/seats/status");
+  await asked[0]!();
+  await (await isRead).finished();
+  await page.evaluate(() => new Promise((done) => setTimeout(done, 300)));
+  expect(await seat(page, "D", 1).getAttribute("aria-disabled")).toBe("true");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("what a stream told while an answer about seats was long under way is not taken back", async () => {
+  await open("slow");
+  let hangUp = (): void => {};
+  const { page, complaints, close } = await shopper("slow", {
+    before: (page) =>
+      page.routeWebSocket(/\/ws\?/, (socket) => {
+        hangUp = () => void socket.close();
+        socket.connectToServer().onMessage((message) => socket.send(message));
+      }),
+  });
+  let answer: (() => Promise<void>) | undefined;
+  await page.route("**/seats/status", async (route) => {
+    const response = await route.fetch();
+    answer = () => route.fulfill({ response });
+  });
+  hangUp();
+  await expect.poll(() => answer).toBeDefined();
+  await holdSeat("slow", "D-1", await server.visitor());
+  await expect.poll(() => seat(page, "D", 1).getAttribute("aria-disabled")).toBe("true");
+  // Long enough for a later message to push the first out of those that are kept.
+  await page.evaluate(() => new Promise((done) => setTimeout(done, 5_500)));
+  await holdSeat("slow", "D-2", await server.visitor());
+  await expect.poll(() => seat(page, "D", 2).getAttribute("aria-disabled")).toBe("true");
+  const isRead = page.waitForResponse("**/seats/status");
+  await answer!();
+  await (await isRead).finished();
+  await page.evaluate(() => new Promise((done) => setTimeout(done, 300)));
+  expect(await seat(page, "D", 1).getAttribute("aria-disabled")).toBe("true");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("house that was opened while waiting is that of now once it is the visitor's turn", async () => {
   const event = "waited";
   const plan = smallPlan(4, 10);

@@ -18,6 +18,7 @@ import type { LiveMessage } from "../../lib/live/message";
 import { type AllTexts, loadTexts, wordsOf } from "../events/words";
 import { House, type Status } from "../../lib/seatmap/house";
 import { freeOf, type MyChannel } from "./channels.svelte";
+import { inOrder } from "./in-order";
 import { typeOf, unitMinor } from "./types";
 
 /** Whether this visitor may hold: `out` has to queue first. */
@@ -59,6 +60,14 @@ export class Sale {
   #plan = "";
   #texts: AllTexts = {};
   #recent: Changes[] = [];
+  /** Reads of seats under way, for which what is told meanwhile is kept. */
+  #reading = 0;
+  /** Until when the seats were read that are shown, by the engine's time. */
+  #readAt = 0;
+  readonly #askSeats = inOrder();
+  readonly #askStock = inOrder();
+  readonly #askBookings = inOrder();
+  readonly #askAccess = inOrder();
   #timer: ReturnType<typeof setInterval> | undefined;
   #unfollow: (() => void) | undefined;
   #isAsking = false;
@@ -185,8 +194,9 @@ export class Sale {
   }
 
   async checkBookings(): Promise<void> {
+    const isNews = this.#askBookings();
     const answer = await askAsVisitor<Bookings>(path`/bookings`, { query: { event: this.id } });
-    this.bookings = answer.bookings;
+    if (isNews()) this.bookings = answer.bookings;
   }
 
   /**
@@ -198,12 +208,14 @@ export class Sale {
       this.access = "in";
       return;
     }
+    const isNews = this.#askAccess();
     let place = await persistAsVisitor<Place>(path`/events/${this.id}/queue`);
     const isDue = place.status === "active" && place.arrive_by !== undefined;
     const isSeen = document.visibilityState === "visible";
     if (isDue && isSeen) {
       place = await persistAsVisitor<Place>(path`/events/${this.id}/queue/arrive`, { method: "POST" });
     }
+    if (!isNews()) return;
     const wasOut = this.access === "out";
     this.access = place.status === "active" ? "in" : "out";
     // Whoever may not hold is told of no seats: what is shown is as of when they last could, or came.
@@ -244,7 +256,8 @@ export class Sale {
   }
 
   #note(changes: Changes): void {
-    this.#recent = [...this.#recent.filter(({ at }) => at > changes.at - OVERLAP_MS), changes];
+    const isWanted = ({ at }: Changes) => this.#reading > 0 || at > changes.at - OVERLAP_MS;
+    this.#recent = [...this.#recent.filter(isWanted), changes];
     this.#apply(changes);
   }
 
@@ -293,8 +306,10 @@ export class Sale {
   /** Pools and ticket types are in no message: they are asked for. */
   async refreshStock(): Promise<void> {
     this.#isAsking = true;
+    const isNews = this.#askStock();
     try {
-      this.#takeStock(await ask<Availability>(path`/events/${this.id}/availability`));
+      const answer = await ask<Availability>(path`/events/${this.id}/availability`);
+      if (isNews()) this.#takeStock(answer);
     } finally {
       this.#isAsking = false;
     }
@@ -350,15 +365,30 @@ export class Sale {
 
   async refreshSeats(): Promise<void> {
     if (!this.house) return;
-    const answer = await ask<SeatStatuses>(path`/events/${this.id}/seats/status`);
-    if (answer.plan !== this.#plan) {
-      // Seats were added: the drawing is another one.
-      const plan = await ask<SeatPlan>(path`/events/${this.id}/seats/plan`);
-      if (plan.version !== answer.plan) throw new NoAnswer("seats were added between two answers");
-      this.#takeHouse(plan, answer.status);
-      this.round += 1;
+    const isNews = this.#askSeats();
+    this.#reading += 1;
+    try {
+      const answer = await ask<SeatStatuses>(path`/events/${this.id}/seats/status`);
+      let plan: SeatPlan | undefined;
+      if (answer.plan !== this.#plan) {
+        // Seats were added: the drawing is another one.
+        plan = await ask<SeatPlan>(path`/events/${this.id}/seats/plan`);
+        if (plan.version !== answer.plan) throw new NoAnswer("seats were added between two answers");
+      }
+      if (answer.at < this.#readAt || !isNews()) return;
+      this.#readAt = answer.at;
+      if (plan && plan.version !== this.#plan) {
+        this.#takeHouse(plan, answer.status);
+        this.round += 1;
+      }
+      this.#showSeats(answer);
+    } finally {
+      this.#reading -= 1;
     }
-    this.house.applyLetters(answer.status);
+  }
+
+  #showSeats(answer: SeatStatuses): void {
+    this.house!.applyLetters(answer.status);
     this.#showMine();
     // A message that is newer than the answer may have come before it.
     for (const changes of this.#recent) if (changes.at >= answer.at) this.#apply(changes);
