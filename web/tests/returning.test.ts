@@ -138,6 +138,21 @@ test("place in a prequeue of three days ago is still there", async () => {
   await close();
 });
 
+test("place of the visitor whom this browser was before is not said to have ended", async () => {
+  const [ann, bo] = [await guest(), await guest()];
+  const { page, complaints, close } = await returning(ann);
+  await page.goto(`${server.url}/events/rush/queue`);
+  await heading(page, "You are in the waiting room");
+  // As when another device's visitor is taken over.
+  await page.goto(`${server.url}/`);
+  await page.evaluate((bo) => localStorage.setItem("onrush.visitor", bo), JSON.stringify(bo));
+  await page.goto(`${server.url}/events/rush/queue`);
+  await heading(page, "You are in the waiting room");
+  expect((await server.ask("GET", "/events/rush/queue", { token: bo.token })).body.status).toBe("queued");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("token is renewed while it is used, without a word", async () => {
   const ann = await guest();
   const old = { ...ann, renew_at: Date.now() - 1 };

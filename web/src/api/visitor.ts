@@ -166,6 +166,11 @@ async function locked<T>(work: () => T | Promise<T>): Promise<T> {
   }
 }
 
+/** Who this browser is by now; `undefined` until it is somebody. */
+export function userNow(): string | undefined {
+  return stored()?.user;
+}
+
 /** Whether this browser has been somebody before. */
 export function isKnown(): boolean {
   return stored() !== undefined;

@@ -1,4 +1,5 @@
 /** What this browser remembers of its place in an event's queue, for all its tabs and after a reload. */
+import { userNow } from "../../api/visitor";
 import type { LiveMessage, SessionEnd } from "../../lib/live/message";
 import { store } from "../../lib/store";
 
@@ -9,6 +10,8 @@ import { store } from "../../lib/store";
 export type Ended = SessionEnd | "lapsed" | "kept" | "gave_up";
 
 export interface PlaceRecord {
+  /** Whose place it is: this browser may have become another visitor since. */
+  user?: string | undefined;
   /** The last that was heard of the place. */
   last?: Extract<LiveMessage, { type: "position" | "your_turn" }>;
   /** When that was, by the server's clock. */
@@ -23,11 +26,12 @@ export interface PlaceRecord {
 const name = (event: string) => `onrush.queue.${event}`;
 
 export function readRecord(event: string): PlaceRecord {
-  return store.read<PlaceRecord>(name(event)) ?? {};
+  const record = store.read<PlaceRecord>(name(event)) ?? {};
+  return record.user === undefined || record.user === userNow() ? record : {};
 }
 
 export function writeRecord(event: string, record: PlaceRecord): void {
-  store.write(name(event), record);
+  store.write(name(event), { ...record, user: userNow() });
 }
 
 /** Forgets how it ended, so that opening the waiting room joins again. */
