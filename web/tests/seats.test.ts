@@ -116,7 +116,7 @@ test("the basket tells to the cent what the booking will cost", async () => {
   await close();
 });
 
-test("seat in the basket costs what it does now, also when the organiser changes that or had it planned", async () => {
+test("seat in the basket costs what it does now, also when the organiser changes that", async () => {
   const { page, complaints, close } = await seated("dearer");
   await pick(page, 1, 2);
   await basket(page).getByText("€90.00").waitFor();

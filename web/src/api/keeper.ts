@@ -16,7 +16,7 @@ const KEPT = 60;
 /** The ways that led to bookings on this page. */
 const found = new Map<string, Way>();
 
-/** Links that this page was opened with, or that were withdrawn while it was: it tries them, and keeps none. */
+/** Links that this page was opened with, or that were withdrawn meanwhile: it tries them, and keeps none. */
 const tried = new Map<string, string>();
 
 /** The links that this browser has, by booking. */
