@@ -25,7 +25,8 @@ fn find(planted: Planted) -> Option<(u64, String)> {
     // What is lost for good excuses something: it happens where the fault is in it.
     let losses = matches!(planted, Planted::LostTimeIsSkipped | Planted::OperatorForgets);
     let faults = Faults { planted: Some(planted), losses, ..Faults::ALL };
-    let is_rare = losses || matches!(planted, Planted::RefundIsSaidToBeDone);
+    let is_rare =
+        losses || matches!(planted, Planted::RefundIsSaidToBeDone | Planted::OnlyHeldIsOverlooked);
     let seeds = if is_rare { SEEDS_OF_RARE } else { SEEDS };
     let known = KNOWN.iter().filter(|(shown, _)| *shown == planted).map(|(_, seed)| *seed);
     known.chain(1..=seeds).find_map(|seed| {

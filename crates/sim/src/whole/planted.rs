@@ -162,6 +162,7 @@ faults! {
     TicketsAreForAnother = "the first ticket is for something else than what was bought", Http;
     OrdersAreInvented = "the organiser is told that bookings are cancelled, and they are not", Http;
     RefundsAreLeftOut = "what the organiser takes back gives nothing back", Http;
+    OnlyHeldIsOverlooked = "whoever gives back what is only held loses what was paid for, too", Http;
     RefundRulesAreLess = "the organiser's rule gives buyers less than it says", Http;
     CapacityIsMore = "the organiser changes a capacity, and it is more", Http;
     BlocksAreFewer = "of several units that the organiser takes off sale one is", Http;
@@ -275,6 +276,9 @@ impl Planted {
             Self::RefundsAreLeftOut if orders && ends("/cancel") => {
                 let none = |asked: &mut Value| asked["refund_minor"] = 0.into();
                 request = with_another_body(request, none).await;
+            }
+            Self::OnlyHeldIsOverlooked if posts && ends("/cancel") => {
+                request = with_another_body(request, |asked| forget(asked, "only")).await;
             }
             Self::RefundRulesAreLess if posts && path == "/api/v1/admin/events" => {
                 let less = |asked: &mut Value| {
