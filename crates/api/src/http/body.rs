@@ -10,9 +10,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use onrush_serve::bodies::{MAX_BODY_BYTES, MAX_WEBHOOK_BYTES};
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Number;
+use serde_json::{Number, Value};
 use std::collections::BTreeMap;
 
 /// A JSON body of at most `LIMIT` bytes.
@@ -171,7 +171,7 @@ fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
         Err(error) => {
             let problem = if error.is_data() {
                 Problem::new(Code::InvalidBody, error.to_string())
-            } else if serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
+            } else if serde_json::from_slice::<Value>(bytes).is_ok() {
                 // A list or a number where one of a few words stands is no data to `serde_json`.
                 let at = format!("at line {} column {}", error.line(), error.column());
                 Problem::new(
