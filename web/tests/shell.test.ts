@@ -36,3 +36,39 @@ test("documents have the policy, and what is below assets is kept for good", asy
   const again = await fetch(server.url + script, { headers: { "if-none-match": part.headers.get("etag")! } });
   expect(again.status).toBe(304);
 });
+
+/** A page that was opened before the server was updated asks for parts that are gone. */
+test("page whose next part is gone is loaded anew, once", async () => {
+  const { page, close } = await visit(browser);
+  let loads = 0;
+  page.on("request", (request) => (loads += Number(request.isNavigationRequest())));
+  await page.goto(`${server.url}/`);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  let isGone = () => loads < 2;
+  await page.route(/\/assets\/Bookings-.*\.js/, (route) =>
+    isGone() ? route.fulfill({ status: 404 }) : route.continue(),
+  );
+  await page.getByRole("link", { name: "My bookings" }).click();
+  await page.getByRole("heading", { level: 1, name: "My bookings" }).waitFor();
+  expect(loads).toBe(2);
+
+  // What is gone for good is told, and nothing goes round in circles.
+  await page.goto(`${server.url}/`);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  isGone = () => true;
+  await page.getByRole("link", { name: "My bookings" }).click();
+  await page.getByRole("button", { name: "Try again" }).waitFor();
+  expect(loads).toBe(4);
+  await close();
+});
+
+test("page without a network keeps what it shows", async () => {
+  const { page, close } = await visit(browser);
+  await page.goto(`${server.url}/`);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.context().setOffline(true);
+  await page.getByRole("link", { name: "My bookings" }).click();
+  await page.getByRole("button", { name: "Try again" }).waitFor();
+  await page.context().setOffline(false);
+  await close();
+});
