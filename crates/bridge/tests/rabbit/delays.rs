@@ -1,6 +1,6 @@
 //! Deadlines arrive not before their time and not much after it; what cannot be read stops nobody.
 
-use crate::stage::{Node, Stage, deadline, outlet, settings, shared_server};
+use crate::stage::{Node, Stage, deadline, outlet, publish, settings, shared_server};
 use lapin::BasicProperties;
 use lapin::options::BasicPublishOptions;
 use onrush_bridge::cursors::MemoryCursors;
@@ -27,8 +27,7 @@ async fn deadlines_of_all_lengths_arrive_in_time() {
     // Long ones first, so that short ones would be in their way if they shared a queue.
     for delay_ms in [1_500, 900, 431, 430, 270, 220, 200, 190, 75, 50, 33, 20, 5, 1, 0, -1_000] {
         let (event, at) = (format!("in{delay_ms}"), start.plus_ms(delay_ms));
-        let sent = outlet.send(&deadline(&event, at), stage.clock.now()).await.expect("sent");
-        outlet.confirmed(sent).await.expect("RabbitMQ has it");
+        publish(&outlet, &deadline(&event, at), stage.clock.now()).await;
         due.insert(event, at);
     }
     while !due.is_empty() {
@@ -50,8 +49,7 @@ async fn deadline_beyond_the_longest_rung_waits_in_it_over_and_over() {
     let mut node = Node::start(&stage, &settings, MemoryCursors::new(stage.clock.clone()));
     let (_connection, outlet) = outlet(&settings).await;
     let due = stage.clock.now().plus_ms(1_500);
-    let sent = outlet.send(&deadline("e", due), stage.clock.now()).await.expect("sent");
-    outlet.confirmed(sent).await.expect("RabbitMQ has it");
+    publish(&outlet, &deadline("e", due), stage.clock.now()).await;
     node.counted(7, |counts| &counts.hopped).await;
     assert_eq!(node.count(|counts| &counts.woken), 0, "before its time");
     time.set(due);
@@ -71,8 +69,7 @@ async fn deadline_that_comes_early_waits_on() {
     for wait_ms in [300, 1_200, 4_800, 19_200] {
         let due = stage.clock.now().plus_ms(wait_ms);
         // The sender's clock is ahead: they think that it is due.
-        let sent = outlet.send(&deadline("e", due), due).await.expect("sent");
-        outlet.confirmed(sent).await.expect("RabbitMQ has it");
+        publish(&outlet, &deadline("e", due), due).await;
         let (event, at) = node.next_wake().await;
         assert_eq!(event.as_str(), "e");
         assert!((0..LATE_MS).contains(&at.since_ms(due)), "{at} instead of {due}");
@@ -93,8 +90,7 @@ async fn freed_slot_wakes_at_once() {
     let event_id = "e".parse().expect("an id");
     let body = SlotReleased { event_id, reason: FreedBy::Cancellation, timestamp: 1 };
     let message = Message { id: None, content: Content::SlotReleased(body) };
-    let sent = outlet.send(&message, stage.clock.now()).await.expect("sent");
-    outlet.confirmed(sent).await.expect("RabbitMQ has it");
+    publish(&outlet, &message, stage.clock.now()).await;
     assert_eq!(node.next_wake().await.0.as_str(), "e");
     node.stop().await;
 }

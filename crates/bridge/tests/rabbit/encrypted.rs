@@ -1,6 +1,6 @@
 //! RabbitMQ over TLS: whose certificate is believed, and what is said of the others.
 
-use crate::stage::{deadline, patiently, settings};
+use crate::stage::{deadline, patiently, publish, settings};
 use onrush_base::config::Pem;
 use onrush_base::config::rabbit::RabbitSettings;
 use onrush_bridge::rabbit::link::{Outlet, connect};
@@ -42,8 +42,7 @@ async fn wake_ups_go_over_tls_and_certificates_that_are_not_right_are_refused() 
     let topology = Arc::new(Topology::new(&good));
     let connection = connect(&good, &topology, "test").await.expect("it connects");
     let outlet = Outlet::open(&connection, topology, &good.tuning).await.expect("it works");
-    let sent = outlet.send(&deadline("gala", Time(0)), Time(0)).await.expect("it is sent");
-    outlet.confirmed(sent).await.expect("RabbitMQ has it");
+    publish(&outlet, &deadline("gala", Time(0)), Time(0)).await;
 
     let by_address = server.tls_url().replace("localhost", "127.0.0.1");
     let with_password = server.tls_url().replace("guest:guest", "guest:wr0ng");

@@ -1,7 +1,7 @@
 //! RabbitMQ stops, dies, hangs and cuts connections: nothing is lost, and nothing else waits for it.
 
 use crate::observer::Observer;
-use crate::stage::{Node, Stage, deadline, outlet, own_server, settings, shared_server};
+use crate::stage::{Node, Stage, deadline, outlet, own_server, publish, settings, shared_server};
 use lapin::options::QueueDeleteOptions;
 use onrush_base::config::rabbit::{RabbitSettings, Tuning};
 use onrush_bridge::cursors::{Cursors, MemoryCursors};
@@ -70,8 +70,7 @@ async fn sees(observer: &mut Observer, mut ids: BTreeSet<String>) {
 async fn send(settings: &RabbitSettings, stage: &Stage, deadlines: &[(&str, Time)]) {
     let (_connection, outlet) = outlet(settings).await;
     for (event, due) in deadlines {
-        let sent = outlet.send(&deadline(event, *due), stage.clock.now()).await.expect("sent");
-        outlet.confirmed(sent).await.expect("RabbitMQ has it");
+        publish(&outlet, &deadline(event, *due), stage.clock.now()).await;
     }
 }
 

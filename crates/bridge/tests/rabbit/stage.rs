@@ -4,6 +4,7 @@ use onrush_base::config::ladder::Ladder;
 use onrush_base::config::rabbit::{RabbitSettings, Tuning};
 use onrush_bridge::cursors::Cursors;
 use onrush_bridge::rabbit::bodies::{Content, Message, Timeout};
+use onrush_bridge::rabbit::error::RabbitError;
 use onrush_bridge::rabbit::health::{Counts, State};
 use onrush_bridge::rabbit::link::{Outlet, connect};
 use onrush_bridge::rabbit::topology::Topology;
@@ -72,6 +73,19 @@ pub(crate) async fn outlet(settings: &RabbitSettings) -> (lapin::Connection, Out
     let connection = connect(settings, &topology, "test").await.expect("RabbitMQ is there");
     let outlet = Outlet::open(&connection, topology, &settings.tuning).await.expect("it works");
     (connection, outlet)
+}
+
+/// Sends a message until RabbitMQ has it: queues that it keeps on several disks refuse some as long as
+/// they begin, which a busy machine takes its time for.
+pub(crate) async fn publish(outlet: &Outlet, message: &Message, now: Time) {
+    for _ in 0..1_000 {
+        let sent = outlet.send(message, now).await.expect("it is sent");
+        match outlet.confirmed(sent).await {
+            Err(RabbitError::Rejected) => tokio::task::yield_now().await,
+            confirmed => return confirmed.expect("RabbitMQ has it"),
+        }
+    }
+    panic!("RabbitMQ has not taken {message:?}");
 }
 
 /// A deadline of nobody in particular.

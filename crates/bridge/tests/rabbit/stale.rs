@@ -1,6 +1,6 @@
 //! A trap: a stale timeout message kills a later session of the same user.
 
-use crate::stage::{Node, Stage, deadline, id, outlet, place, settings, shared_server};
+use crate::stage::{Node, Stage, deadline, id, outlet, place, publish, settings, shared_server};
 use onrush_base::config::ladder::Ladder;
 use onrush_bridge::cursors::MemoryCursors;
 use onrush_core::question::PlaceOf;
@@ -46,8 +46,7 @@ async fn stale_timeout_of_an_earlier_session_does_not_touch_the_later_one() {
     let (_connection, outlet) = outlet(&settings).await;
     for _ in 0..2 {
         let message = deadline("e", START.plus_ms(600_000));
-        let sent = outlet.send(&message, stage.clock.now()).await.expect("sent");
-        outlet.confirmed(sent).await.expect("RabbitMQ has it");
+        publish(&outlet, &message, stage.clock.now()).await;
     }
     // The slot, three deadlines (120, 420 and 600 s), two repeats.
     for _ in 0..6 {
