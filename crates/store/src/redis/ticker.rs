@@ -310,7 +310,8 @@ pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
         }
         while let Some(event) = plan.take_due(now) {
             let node = Arc::clone(&node);
-            let (looked_at, is_unlisted) = (event.clone(), unlisted.contains(&event));
+            // It was missing when the list was read: what that look does not mend, a later list tells.
+            let (looked_at, is_unlisted) = (event.clone(), unlisted.remove(&event));
             let task = looks.spawn(async move { look(&node, &event, is_unlisted).await });
             running.insert(task.id(), looked_at);
         }
@@ -352,7 +353,7 @@ async fn look(node: &Node, event: &EventId, is_unlisted: bool) -> Result<Ticked,
     if is_unlisted && ticked.is_ok() {
         tracing::warn!(%event, "Redis' list of events had lost it; it is listed again");
         if let Err(error) = start::list_event_again(node, event).await {
-            tracing::warn!(%event, %error, "the next look tries to list it again");
+            tracing::warn!(%event, %error, "it is listed again later");
         }
     }
     if let Err(Failure::Refused(Refusal::EventArchived { archived_at })) = &ticked
