@@ -41,6 +41,9 @@ pub trait ClusterStore: Send + Sync + 'static {
     /// Replaces a file if it still is what it was (`None`: there is none); whether it was.
     fn replace(&self, name: String, before: Option<Vec<u8>>, bytes: Vec<u8>) -> Pending<bool>;
 
+    /// Removes files; those that are not there are passed over.
+    fn forget(&self, names: Vec<String>) -> Pending<()>;
+
     /// Takes a turn that only one node has at a time, for `ttl_ms` at most; whether it is ours.
     fn take_turn(&self, name: String, ttl_ms: u32) -> Pending<bool>;
 

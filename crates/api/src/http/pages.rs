@@ -2,8 +2,11 @@
 //!
 //! Every text is there twice, as Brotli and as gzip. Whoever takes neither gets it unpacked.
 
+pub mod versions;
+
 use crate::http::negotiate::{is_known, takes};
 use crate::http::problem::{Code, Problem};
+use crate::http::state::Nodes;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
@@ -18,10 +21,12 @@ use onrush_base::config::{Config, GatewayName};
 use rust_embed::Embed;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::Read;
 use std::path::{Component, Path};
 use std::sync::Arc;
+use versions::PARTS;
 
 /// What `npm run build` left in `web/dist`. A debug build reads it from there when it is asked for.
 #[derive(Embed)]
@@ -35,7 +40,11 @@ To have them, install Node.js 20.19 or later with npm, then run in the checkout:
   make pages && cargo build --release\n";
 
 /// Answers whatever no other path does: a page, one of its parts, or that there is nothing.
-pub async fn pages(State(config): State<Arc<Config>>, request: Request) -> Response {
+pub async fn pages(
+    State(config): State<Arc<Config>>,
+    State(nodes): State<Arc<Nodes>>,
+    request: Request,
+) -> Response {
     let path = request.uri().path();
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return no_such_path().into_response();
@@ -45,7 +54,15 @@ pub async fn pages(State(config): State<Arc<Config>>, request: Request) -> Respo
         None => path.trim_start_matches('/'),
     };
     let source = Source { dir: config.pages.as_deref() };
-    let Some(found) = source.find(name, Accepted::of(request.headers())) else {
+    let accepted = Accepted::of(request.headers());
+    let found = match source.find(name, accepted) {
+        None if name.starts_with(PARTS) => {
+            nodes.versions.look().await;
+            find(name, accepted, |file| nodes.versions.part(file))
+        }
+        found => found,
+    };
+    let Some(found) = found else {
         let page = page_of(path).is_some();
         let plain = HeaderValue::from_static("text/plain; charset=utf-8");
         if !page {
@@ -168,17 +185,21 @@ impl Source<'_> {
         if !Path::new(name).components().all(is_plain) {
             return None;
         }
-        if let Some(bytes) = self.read(name) {
-            return Some(Found { bytes, encoding: None });
-        }
-        match accepted {
-            Accepted::Brotli => self.read(&format!("{name}.br")).map(|bytes| (bytes, Some("br"))),
-            Accepted::Gzip => self.read(&format!("{name}.gz")).map(|bytes| (bytes, Some("gzip"))),
-            Accepted::Plain => {
-                self.read(&format!("{name}.gz")).and_then(unpacked).map(|bytes| (bytes, None))
+        find(name, accepted, |file| self.read(file))
+    }
+
+    /// The files whose names have their contents' digest in them.
+    fn parts(&self) -> BTreeMap<String, Bytes> {
+        let names: Vec<String> = match self.dir {
+            Some(dir) => {
+                let listed = std::fs::read_dir(dir.join(PARTS)).into_iter().flatten().flatten();
+                let names = listed.filter_map(|file| file.file_name().into_string().ok());
+                names.map(|name| format!("{PARTS}{name}")).collect()
             }
-        }
-        .map(|(bytes, encoding)| Found { bytes, encoding })
+            None => Built::iter().map(Cow::into_owned).collect(),
+        };
+        let parts = names.into_iter().filter(|name| name.starts_with(PARTS));
+        parts.filter_map(|name| self.read(&name).map(|bytes| (name, bytes))).collect()
     }
 
     fn read(&self, name: &str) -> Option<Bytes> {
@@ -190,6 +211,20 @@ impl Source<'_> {
             }),
         }
     }
+}
+
+/// A file as it may be sent, from wherever `read` finds files by name.
+fn find(name: &str, accepted: Accepted, read: impl Fn(&str) -> Option<Bytes>) -> Option<Found> {
+    if let Some(bytes) = read(name) {
+        return Some(Found { bytes, encoding: None });
+    }
+    let (packed, gzipped) = (|| read(&format!("{name}.br")), || read(&format!("{name}.gz")));
+    let (bytes, encoding) = match accepted {
+        Accepted::Brotli => (packed()?, Some("br")),
+        Accepted::Gzip => (gzipped()?, Some("gzip")),
+        Accepted::Plain => (unpacked(gzipped()?)?, None),
+    };
+    Some(Found { bytes, encoding })
 }
 
 fn unpacked(packed: Bytes) -> Option<Bytes> {
@@ -208,12 +243,9 @@ fn answer(asked: &HeaderMap, found: Found, name: &str) -> Response {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     }
     let headers = response.headers_mut();
-    // What is below assets/ has its contents' digest in its name; documents are asked for each time.
-    let kept = if name.starts_with("assets/") {
-        "public, max-age=31536000, immutable"
-    } else {
-        "no-cache"
-    };
+    // Documents are asked for each time.
+    let kept =
+        if name.starts_with(PARTS) { "public, max-age=31536000, immutable" } else { "no-cache" };
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(kept));
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     headers.insert(ETAG, HeaderValue::from_str(&tag).expect("a tag is ASCII"));

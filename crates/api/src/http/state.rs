@@ -4,6 +4,7 @@
 use crate::draw::Draws;
 use crate::history::Histories;
 use crate::http::limits::Limits;
+use crate::http::pages::versions::Versions;
 use crate::http::problem::{Code, Problem};
 use crate::http::sessions::streams::SessionStreams;
 use crate::http::under_way::UnderWay;
@@ -152,6 +153,8 @@ pub struct Nodes {
     pub flags: Arc<Flags>,
     /// Files, turns and the organiser's inventory, if there are several nodes.
     pub cluster: Option<Arc<dyn ClusterStore>>,
+    /// Parts of pages that nodes of other versions have.
+    pub versions: Versions,
     /// Those who carry the feed to RabbitMQ and Kafka, if anybody does.
     pub publishers: Option<AskPublishers>,
 }
@@ -320,7 +323,8 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         signers: Signers { passes, tickets }.into(),
         streams: streams.into(),
         units: units.into(),
-        nodes: Nodes { flags, cluster, publishers }.into(),
+        nodes: Nodes { flags, versions: Versions::new(cluster.clone()), cluster, publishers }
+            .into(),
         ledger,
         sagas,
         relay,

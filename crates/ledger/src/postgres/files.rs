@@ -46,6 +46,11 @@ impl PgLedger {
         self.write(ReplaceFile { name, before, bytes })
     }
 
+    /// Removes files; those that are not there are passed over.
+    pub fn forget_files(&self, names: Vec<String>) -> Pending<()> {
+        self.write(ForgetFiles { names })
+    }
+
     /// The organiser's inventory, of one event or of all, by event and pool.
     pub fn inventory(&self, event: Option<EventId>) -> Pending<Vec<InventoryRow>> {
         self.read(ListInventory { event })
@@ -115,6 +120,16 @@ impl Ask<bool> for ReplaceFile {
             }
         };
         Ok(written == 1)
+    }
+}
+
+struct ForgetFiles {
+    names: Vec<String>,
+}
+
+impl Ask<()> for ForgetFiles {
+    async fn run(&self, db: &mut Client) -> Result<(), Fault> {
+        execute(db, "DELETE FROM files WHERE name = ANY($1)", &[&self.names]).await.map(drop)
     }
 }
 

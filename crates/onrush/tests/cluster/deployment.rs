@@ -268,7 +268,9 @@ impl Deployment {
             let node = deployment.start_node(|_| {});
             deployment.nodes.push(node);
         }
-        deployment.send_webhooks_to(0);
+        if nodes > 0 {
+            deployment.send_webhooks_to(0);
+        }
         Ok(deployment)
     }
 

@@ -239,6 +239,28 @@ fn a_drawn_sale_is_opened_by_a_node_that_did_not_create_it() {
 }
 
 #[test]
+fn a_part_of_pages_that_one_node_has_is_found_at_nodes_of_other_versions() {
+    let Some(mut deployment) = need(Deployment::start(0)) else { return };
+    let pages = tempfile::tempdir().expect("a directory");
+    let mut started = |version: &str| {
+        let parts = pages.path().join(version).join("assets");
+        std::fs::create_dir_all(&parts).expect("a directory");
+        let part = parts.join(format!("{version}.json"));
+        std::fs::write(part, json!({ "of": version }).to_string()).expect("a file can be written");
+        deployment.start_node(|command| {
+            command.env("ONRUSH_PAGES", pages.path().join(version));
+        })
+    };
+    let (before, after) = (started("before"), started("after"));
+    for (node, version) in [(&before, "after"), (&after, "before"), (&after, "after")] {
+        let found = node.ask("GET", &format!("/assets/{version}.json"), "", "", "");
+        assert_eq!(found, (200, json!({ "of": version })));
+    }
+    let (status, _) = after.ask("GET", "/assets/none.json", "", "", "");
+    assert_eq!(status, 404);
+}
+
+#[test]
 fn a_flag_that_is_set_at_one_node_is_obeyed_by_all() {
     let Some(mut deployment) = need(Deployment::start(2)) else { return };
     let set = |node: &Process, flag: &str, percent: u8| {

@@ -47,6 +47,10 @@ impl ClusterStore for PgClusterStore {
         answer(self.ledger.replace_file(name, before, bytes), |replaced| replaced)
     }
 
+    fn forget(&self, names: Vec<String>) -> Pending<()> {
+        answer(self.ledger.forget_files(names), |()| ())
+    }
+
     fn take_turn(&self, name: String, ttl_ms: u32) -> Pending<bool> {
         let lease = self.ledger.lease(&format!("turn:{name}"), &self.node, ttl_ms);
         answer(lease, |fence| fence.is_some())

@@ -64,6 +64,9 @@ async fn files_are_listed_by_the_beginning_of_their_names() {
     assert_eq!(names("maps%").await, ["maps%"]);
     assert_eq!(names("none").await, [""; 0]);
     assert_eq!(names("").await.len(), 5);
+    let gone = ["maps/a", "maps%", "none"].map(str::to_owned).to_vec();
+    assert_eq!(pg.forget_files(gone).await, Ok(()));
+    assert_eq!(names("").await, ["keys/a", "maps/b", "mapsicle"]);
 }
 
 #[tokio::test]

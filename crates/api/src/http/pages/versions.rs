@@ -1,0 +1,274 @@
+//! Parts of pages that other versions have. While a cluster is updated, documents of one node name
+//! parts that another was not built with; so each node puts its own where all find them.
+
+use super::Source;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use onrush_base::cluster_store::{ClusterStore, wait_for_turn};
+use onrush_base::config::Config;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What has its contents' digest in its name is below this: the same name is the same file in all versions.
+pub const PARTS: &str = "assets/";
+/// The list of versions, the latest last, and where their parts are, among the shared files.
+const LIST: &str = "pages.json";
+const VERSIONS: &str = "pages/";
+/// Of so many versions parts are kept: whoever has had a page open for longer loads it anew.
+const KEPT: usize = 4;
+/// How old the list may be when a part is not found. Strangers may ask for parts that nobody has.
+const LIST_AGE: Duration = Duration::from_secs(1);
+/// For how long a node that shares its parts keeps others from it, at most.
+const SHARE_MS: u32 = 30_000;
+
+/// Parts of pages that nodes of other versions have shared; nothing where there is one process.
+pub struct Versions {
+    cluster: Option<Arc<dyn ClusterStore>>,
+    /// The parts of each version that is known here.
+    known: RwLock<HashMap<String, HashMap<String, Bytes>>>,
+    looked_at: tokio::sync::Mutex<Option<Instant>>,
+}
+
+impl Versions {
+    /// None is known yet.
+    #[must_use]
+    pub fn new(cluster: Option<Arc<dyn ClusterStore>>) -> Self {
+        Self { cluster, known: RwLock::default(), looked_at: tokio::sync::Mutex::default() }
+    }
+
+    /// Puts the parts of this node's pages where the others find them.
+    ///
+    /// # Errors
+    /// If the database cannot be used.
+    pub async fn share(&self, config: &Config) -> io::Result<()> {
+        let Some(cluster) = &self.cluster else { return Ok(()) };
+        let parts = Source { dir: config.pages.as_deref() }.parts();
+        if parts.is_empty() {
+            return Ok(());
+        }
+        wait_for_turn(&**cluster, "pages", SHARE_MS).await?;
+        let shared = share(&**cluster, &parts).await;
+        cluster.end_turn("pages".to_owned()).await?;
+        // Our own need not be read.
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(shared?, HashMap::new());
+        Ok(())
+    }
+
+    /// A part that some version has, as far as is known here.
+    pub(super) fn part(&self, name: &str) -> Option<Bytes> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.values().find_map(|parts| parts.get(name).cloned())
+    }
+
+    /// Learns of versions that were shared since the last look.
+    pub(super) async fn look(&self) {
+        let Some(cluster) = &self.cluster else { return };
+        let mut looked_at = self.looked_at.lock().await;
+        if looked_at.is_some_and(|at| at.elapsed() < LIST_AGE) {
+            return;
+        }
+        if let Err(error) = self.learn(&**cluster).await {
+            tracing::warn!(%error, "pages of other versions may lack parts: they cannot be read");
+        }
+        *looked_at = Some(Instant::now());
+    }
+
+    async fn learn(&self, cluster: &dyn ClusterStore) -> io::Result<()> {
+        let listed = list(cluster.fetch(LIST.to_owned()).await?.as_deref())?;
+        let is_new = |version: &&String| {
+            !self.known.read().unwrap_or_else(PoisonError::into_inner).contains_key(*version)
+        };
+        let mut fresh = HashMap::new();
+        for version in listed.iter().filter(is_new) {
+            if let Some(shared) = cluster.fetch(format!("{VERSIONS}{version}")).await? {
+                fresh.insert(version.clone(), unpack(&shared)?);
+            }
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.extend(fresh);
+        known.retain(|version, _| listed.contains(version));
+        Ok(())
+    }
+}
+
+/// Puts a version's parts there, and its name into the list; the name.
+async fn share(cluster: &dyn ClusterStore, parts: &BTreeMap<String, Bytes>) -> io::Result<String> {
+    let before = cluster.fetch(LIST.to_owned()).await?;
+    let mut versions = list(before.as_deref())?;
+    let ours = version_of(parts);
+    if versions.last() == Some(&ours) {
+        return Ok(ours);
+    }
+    cluster.keep(format!("{VERSIONS}{ours}"), pack(parts)).await?;
+    versions.retain(|version| *version != ours);
+    versions.push(ours.clone());
+    let gone: Vec<String> = versions.drain(..versions.len().saturating_sub(KEPT)).collect();
+    let list = serde_json::to_vec(&versions).map_err(io::Error::other)?;
+    if cluster.replace(LIST.to_owned(), before, list).await? {
+        let gone = gone.iter().map(|version| format!("{VERSIONS}{version}")).collect();
+        cluster.forget(gone).await?;
+    }
+    Ok(ours)
+}
+
+fn list(bytes: Option<&[u8]>) -> io::Result<Vec<String>> {
+    bytes.map_or(Ok(Vec::new()), |bytes| serde_json::from_slice(bytes).map_err(io::Error::other))
+}
+
+/// The name of what has these parts.
+fn version_of(parts: &BTreeMap<String, Bytes>) -> String {
+    let mut digest = Sha256::new();
+    for name in parts.keys() {
+        digest.update(name);
+        digest.update([0]);
+    }
+    digest.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn pack(parts: &BTreeMap<String, Bytes>) -> Vec<u8> {
+    let texts = parts.iter().map(|(name, bytes)| (name.as_str(), BASE64.encode(bytes)));
+    serde_json::to_vec(&texts.collect::<BTreeMap<_, _>>()).expect("texts are JSON")
+}
+
+fn unpack(shared: &[u8]) -> io::Result<HashMap<String, Bytes>> {
+    let texts: HashMap<String, String> =
+        serde_json::from_slice(shared).map_err(io::Error::other)?;
+    let part = |(name, text): (String, String)| {
+        Ok((name, BASE64.decode(text).map_err(io::Error::other)?.into()))
+    };
+    texts.into_iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onrush_base::cluster_store::{Pending, WantedPool};
+    use onrush_core::ids::EventId;
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    /// What nodes share, in memory; it counts looks at the list.
+    #[derive(Clone, Default)]
+    struct InMemory(Arc<Mutex<(HashMap<String, Vec<u8>>, usize)>>);
+
+    impl InMemory {
+        fn looks(&self) -> usize {
+            self.0.lock().unwrap().1
+        }
+
+        fn node(&self) -> Versions {
+            Versions::new(Some(Arc::new(self.clone())))
+        }
+
+        /// A node whose pages have this one part, which says so, starts and ends.
+        async fn start(&self, part: &str) {
+            let dir = tempfile::tempdir().unwrap();
+            put(dir.path(), part);
+            let config = Config { pages: Some(dir.path().to_owned()), ..Config::default() };
+            self.node().share(&config).await.unwrap();
+        }
+    }
+
+    fn put(pages: &Path, part: &str) {
+        std::fs::create_dir_all(pages.join(PARTS)).unwrap();
+        std::fs::write(pages.join(PARTS).join(part), part).unwrap();
+    }
+
+    fn ready<T: Send + 'static>(value: T) -> Pending<T> {
+        Box::pin(async { Ok(value) })
+    }
+
+    impl ClusterStore for InMemory {
+        fn keep(&self, name: String, bytes: Vec<u8>) -> Pending<Vec<u8>> {
+            ready(self.0.lock().unwrap().0.entry(name).or_insert(bytes).clone())
+        }
+
+        fn fetch(&self, name: String) -> Pending<Option<Vec<u8>>> {
+            let mut shared = self.0.lock().unwrap();
+            shared.1 += usize::from(name == LIST);
+            ready(shared.0.get(&name).cloned())
+        }
+
+        fn all(&self, _: String) -> Pending<Vec<(String, Vec<u8>)>> {
+            unreachable!("nobody asks for all of them")
+        }
+
+        fn replace(&self, name: String, before: Option<Vec<u8>>, bytes: Vec<u8>) -> Pending<bool> {
+            let files = &mut self.0.lock().unwrap().0;
+            let is_same = files.get(&name) == before.as_ref();
+            if is_same {
+                files.insert(name, bytes);
+            }
+            ready(is_same)
+        }
+
+        fn forget(&self, names: Vec<String>) -> Pending<()> {
+            self.0.lock().unwrap().0.retain(|name, _| !names.contains(name));
+            ready(())
+        }
+
+        fn take_turn(&self, _: String, _: u32) -> Pending<bool> {
+            ready(true)
+        }
+
+        fn end_turn(&self, _: String) -> Pending<()> {
+            ready(())
+        }
+
+        fn inventory(&self, _: Option<EventId>) -> Pending<Vec<WantedPool>> {
+            unreachable!("nobody asks for an inventory")
+        }
+
+        fn set_flag(&self, _: String, _: u8) -> Pending<()> {
+            unreachable!("nobody sets a flag")
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn parts_of_a_version_that_starts_elsewhere_are_found_a_second_later_at_most() {
+        let shared = InMemory::default();
+        let node = shared.node();
+        node.look().await;
+        shared.start("new.js").await;
+        node.look().await;
+        assert_eq!(node.part("assets/new.js"), None, "it looked a moment ago");
+        tokio::time::advance(LIST_AGE).await;
+        node.look().await;
+        assert_eq!(node.part("assets/new.js"), Some(Bytes::from("new.js")));
+        assert_eq!(node.part("assets/none.js"), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_asks_for_what_nobody_has_costs_a_look_a_second() {
+        let shared = InMemory::default();
+        let node = shared.node();
+        for _ in 0..100 {
+            node.look().await;
+        }
+        assert_eq!(shared.looks(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn parts_of_the_latest_versions_are_kept_and_one_that_comes_again_is_the_latest() {
+        let shared = InMemory::default();
+        for part in ["1.js", "2.js", "3.js", "4.js", "1.js", "1.js", "5.js"] {
+            shared.start(part).await;
+        }
+        let node = shared.node();
+        node.look().await;
+        let found = |part: &&str| node.part(&format!("{PARTS}{part}")).is_some();
+        let all = ["1.js", "2.js", "3.js", "4.js", "5.js"];
+        let kept: Vec<_> = all.into_iter().filter(found).collect();
+        assert_eq!(kept, ["1.js", "3.js", "4.js", "5.js"]);
+        assert_eq!(shared.0.lock().unwrap().0.len(), kept.len() + 1, "the list, and those in it");
+        shared.start("6.js").await;
+        tokio::time::advance(LIST_AGE).await;
+        node.look().await;
+        assert!(node.part("assets/3.js").is_none() && node.part("assets/6.js").is_some());
+    }
+}
