@@ -113,12 +113,13 @@ fn lua(name: &str) -> String {
 
 /// Holds four of ten seats for a second, and waits until they are there again.
 #[track_caller]
-fn stock_comes_back(redis: &Redis) {
+fn stock_comes_back(redis: &Redis, index: &[&str]) {
     redis.command(&["SET", ZONE, "10"]).expect("Redis runs");
     let script = lua("reserve_seats.lua");
-    let keys = [ZONE, "user:reservations:ada:gala", "reservation:b1"];
+    let keys = [&[ZONE, "user:reservations:ada:gala", "reservation:b1"], index].concat();
     let args = ["4", "4", "ada", "b1", "A", "gala", "evening", "15000", "1"];
-    let call = [&["EVAL", &script, "3"][..], &keys, &args].concat();
+    let count = keys.len().to_string();
+    let call = [&["EVAL", &script, &count][..], &keys, &args].concat();
     redis.command(&call).expect("Redis runs");
     let free = || redis.command(&["GET", ZONE]).expect("Redis runs");
     assert!(free().contains('6'), "four are held");
@@ -131,8 +132,25 @@ fn kit_worker_returns_stock_until_it_is_told_to_stop() {
     let Some(redis) = need(Redis::start()) else { return };
     let url = redis.url();
     let worker = Worker::start(&["--redis", &url]);
-    stock_comes_back(&redis);
+    stock_comes_back(&redis, &[]);
     assert_eq!(worker.stop(), Some(0));
+}
+
+#[test]
+fn kit_worker_looks_after_several_indexes_and_after_none_that_no_event_can_use() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let url = redis.url();
+    let indexes = ["expiries:{gala}", "expiries:{fair}"];
+    let worker = Worker::start(&["--redis", &url, "--index", indexes[0], "--index", indexes[1]]);
+    for index in indexes {
+        stock_comes_back(&redis, &[index]);
+    }
+    assert_eq!(worker.stop(), Some(0));
+    for index in [&[][..], &["--index", "expiries"], &["--index", "expiries:{}"]] {
+        let refused = run(&[&["kit-worker", "--redis", &url, "--cluster"], index].concat());
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(said(&refused).contains("--index 'expiries:{gala}'"), "{}", said(&refused));
+    }
 }
 
 #[test]
@@ -154,7 +172,7 @@ fn kit_worker_comes_by_tls_with_an_address_out_of_a_file_and_past_no_other_autho
     assert_eq!(refused.status.code(), Some(3));
     assert!(said(&refused).contains("set --ca"), "{}", said(&refused));
     let worker = Worker::start(&["--redis-file", &address, "--ca", &ours]);
-    stock_comes_back(&redis);
+    stock_comes_back(&redis, &[]);
     assert_eq!(worker.stop(), Some(0));
     assert_eq!(run(&["kit-worker"]).status.code(), Some(2), "no address");
 }

@@ -16,8 +16,8 @@ pub struct KitWorker {
     pub sentinels: Vec<String>,
     /// Whom to trust there, and what to show.
     pub certificates: Certificates,
-    /// The key of the expiry index.
-    pub index: String,
+    /// The keys of the expiry indexes.
+    pub indexes: Vec<String>,
 }
 
 impl KitWorker {
@@ -28,9 +28,9 @@ impl KitWorker {
     /// Redis cannot be used, as a sentence; or this program was built without it.
     #[cfg(feature = "cluster")]
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), String> {
-        let Self { urls, is_cluster, sentinels, certificates, index } = self;
+        let Self { urls, is_cluster, sentinels, certificates, indexes } = self;
         let place = onrush_store::redis::kit::Place { urls, is_cluster, sentinels, certificates };
-        onrush_store::redis::kit::look_after(&place, index, stop).await
+        onrush_store::redis::kit::look_after(&place, indexes, stop).await
     }
 
     /// Works until `stop` is done.

@@ -52,9 +52,10 @@ pub(crate) struct KitWorkerArgs {
     sentinels_file: Option<PathBuf>,
     #[command(flatten)]
     certificates: CertificateArgs,
-    /// The key of the expiry index, if `reserve_seats` is given another one
-    #[arg(long, value_name = "KEY", default_value = EXPIRY_INDEX)]
-    index: String,
+    /// The key of an expiry index, if `reserve_seats` is given another one; may come several times,
+    /// and on a cluster once for each event
+    #[arg(long = "index", value_name = "KEY", default_value = EXPIRY_INDEX)]
+    indexes: Vec<String>,
     /// What is logged: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", env = "ONRUSH_LOG", default_value = "info")]
     log: tracing::level_filters::LevelFilter,
@@ -88,6 +89,16 @@ pub(crate) fn run(args: &KitWorkerArgs) -> Exit {
 }
 
 fn worker(args: &KitWorkerArgs) -> Result<KitWorker, String> {
+    let is_tagged = |index: &&String| {
+        let tag = index.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+        tag.is_some_and(|(tag, _)| !tag.is_empty())
+    };
+    if let Some(index) = args.indexes.iter().find(|index| args.cluster && !is_tagged(index)) {
+        return Err(format!(
+            "--index: on a cluster no event can use {index}; name each event's own, with the event \
+             in braces: --index 'expiries:{{gala}}' --index 'expiries:{{fair}}'"
+        ));
+    }
     let urls = match &args.redis_file {
         Some(file) => addresses("--redis-file", file)?,
         None => args.redis.clone(),
@@ -101,7 +112,7 @@ fn worker(args: &KitWorkerArgs) -> Result<KitWorker, String> {
         is_cluster: args.cluster,
         sentinels,
         certificates: args.certificates.load()?,
-        index: args.index.clone(),
+        indexes: args.indexes.clone(),
     })
 }
 

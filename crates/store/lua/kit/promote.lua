@@ -3,8 +3,8 @@
 --
 -- Keys:     1 waiting_list:<event> · 2 active_users:<event>
 --           3… user_state:<user>:<event> of the first in line, optional, as many as users are
---             given. Without them a single
---              server is needed, and the names are made as they stand here
+--             given. Without them a single server is needed, and the names are made as they stand
+--             here; so is the lock of a seat that somebody's earlier session has left, which goes
 -- Args:     1 event · 2 now: taken for the order's sake; the server's clock decides · 3 limit,
 --           optional: default 1000
 --           4 session_seconds, optional: default 600 · 5 count, optional: how many to let in at
@@ -42,15 +42,18 @@ local admitted = {}
 for i, user in ipairs(heads) do
   if #admitted == room or (declared and ARGV[5 + i] ~= user) then break end
   local state_key = KEYS[2 + i] or ('user_state:' .. user .. ':' .. event)
-  -- Fails here, with nothing done, if the key is of another type.
-  admitted[i] = {user, state_key, redis.call('HGET', state_key, 'state')}
+  -- Fails here, with nothing done, if a key is of another type.
+  local before = redis.call('HMGET', state_key, 'state', 'seat_id')
+  local lock = not declared and before[2] and before[2] ~= '' and 'lock:seat:' .. event .. ':' .. before[2]
+  if lock and redis.call('GET', lock) ~= 'held:' .. user then lock = false end
+  admitted[i] = {user, state_key, before[1], lock}
 end
 if #admitted == 0 then return {0, 'head_changed'} end
 
 local expire_time = now + session_seconds
 local reply = {1}
 for _, one in ipairs(admitted) do
-  local user, state_key, state = one[1], one[2], one[3]
+  local user, state_key, state, lock = one[1], one[2], one[3], one[4]
   redis.call('ZREM', waiting_list, user)
   -- Who is in the room already, having been enqueued without key 3, keeps the session there is. One
   -- that is over, and that nobody has ended yet, ends here, unless it is paid for: that payment may
@@ -63,6 +66,7 @@ for _, one in ipairs(admitted) do
     redis.call('ZADD', active_users, expire_time, user)
     -- What is left of an earlier session says nothing about this one.
     redis.call('DEL', state_key)
+    if lock then redis.call('DEL', lock) end
     redis.call('HSET', state_key, 'state', 'active', 'seat_id', '', 'expire_time', expire_time,
       'payment_id', '')
     redis.call('EXPIRE', state_key, session_seconds + 100)

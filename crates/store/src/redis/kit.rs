@@ -13,6 +13,8 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::LazyLock;
 use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 /// Where `reserve_seats` keeps the deadlines of holds unless it is given another key.
@@ -99,6 +101,8 @@ scripts! {
     AtomicEnqueue = "atomic_enqueue";
     /// Holds a seat.
     AtomicHold = "atomic_hold";
+    /// Sells a seat to whoever holds it.
+    ConfirmHold = "confirm_hold";
 }
 
 /// With their SHA-1, in the order of [`Script::ALL`].
@@ -165,26 +169,49 @@ pub struct Place {
     pub certificates: Certificates,
 }
 
-/// Connects, and looks after an expiry index until `stop` is done.
+/// Connects, and looks after expiry indexes until `stop` is done.
 ///
 /// # Errors
 /// Redis cannot be reached at first, as a sentence. One that goes away later is waited for.
 pub async fn look_after(
     place: &Place,
-    index: String,
+    indexes: Vec<String>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), String> {
     let Place { urls, is_cluster, sentinels, certificates } = place.clone();
     let servers = Servers { urls, is_cluster, sentinels, certificates };
     let connection = Connection::open(&servers, PATIENCE).await;
     let connection = connection.map_err(|error| error.to_string())?;
-    info!(index, "the stock of holds that run out is returned");
-    match connection {
-        Connection::Single(connection) => ExpiryWorker::new(connection, index).run(stop).await,
-        Connection::Cluster(connection) => ExpiryWorker::new(connection, index).run(stop).await,
-        Connection::Followed(connection) => ExpiryWorker::new(connection, index).run(stop).await,
+    let (end, ended) = watch::channel(false);
+    let mut workers = JoinSet::new();
+    for index in indexes {
+        info!(index, "the stock of holds that run out is returned");
+        let (connection, mut ended) = (connection.clone(), ended.clone());
+        workers.spawn(async move {
+            let stop = async { drop(ended.wait_for(|ended| *ended).await) };
+            match connection {
+                Connection::Single(connection) => {
+                    ExpiryWorker::new(connection, index).run(stop).await;
+                }
+                Connection::Cluster(connection) => {
+                    ExpiryWorker::new(connection, index).run(stop).await;
+                }
+                Connection::Followed(connection) => {
+                    ExpiryWorker::new(connection, index).run(stop).await;
+                }
+            }
+        });
     }
-    Ok(())
+    let fallen = tokio::select! {
+        () = stop => None,
+        fallen = workers.join_next() => fallen,
+    };
+    end.send_replace(true);
+    while workers.join_next().await.is_some() {}
+    match fallen {
+        Some(Err(error)) => Err(format!("a worker fell: {error}")),
+        Some(Ok(())) | None => Ok(()),
+    }
 }
 
 /// What a round of an [`ExpiryWorker`] did.

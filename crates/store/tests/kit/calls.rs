@@ -53,6 +53,12 @@ fn lapsed_hold(kit: &mut Kit) {
     kit.redis(&["ZADD", "holds", "1000.5", "A2"]);
 }
 
+fn held_seat(kit: &mut Kit) {
+    kit.redis(&["HSET", "status:gala", "A1", "HOLD"]);
+    kit.redis(&["SET", "hold:gala:A1", "ada"]);
+    kit.redis(&["ZADD", "holds", "4000000000", "A1"]);
+}
+
 fn waiting(kit: &mut Kit) {
     kit.redis(&["ZADD", WAITING, "1", "ada"]);
     kit.redis(&["SET", SEQUENCE, "1"]);
@@ -173,6 +179,12 @@ const CALLS: &[Call] = &[
         prepare: lapsed_hold,
         keys: &["status:gala", "hold:gala:A1", "inventory:gala", "holds"],
         args: &["A1", "ada", "600"],
+    },
+    Call {
+        script: "confirm_hold",
+        prepare: held_seat,
+        keys: &["status:gala", "hold:gala:A1", "holds"],
+        args: &["A1", "ada", "p1"],
     },
 ];
 

@@ -86,6 +86,8 @@ async fn tagged_keys_work_on_a_cluster() {
         let seat =
             ["seat:status:<event>", "hold:seat:<event>:A1", "inventory:<event>", "holds:<event>"];
         assert_eq!(sale.run("atomic_hold", &seat, &["A1", "ada", "600"]), ["HOLD_SUCCESS", "0"]);
+        let sold = [seat[0], seat[1], seat[3]];
+        assert_eq!(sale.run("confirm_hold", &sold, &["A1", "ada", "p1"]), ["HOLD_CONFIRMED"]);
 
         let (waiting, active, state) =
             ("waiting_list:<event>", "active_users:<event>", "user_state:ada:<event>");

@@ -20,6 +20,11 @@ fn hold(kit: &mut Kit, seat: &str, user: &str) -> Vec<String> {
     )
 }
 
+fn confirm(kit: &mut Kit, seat: &str, user: &str, payment: &str) -> Vec<String> {
+    let hold = format!("hold:seat:gala:{seat}");
+    kit.run("confirm_hold", &[STATUS, &hold], &[seat, user, payment])
+}
+
 /// Moves the deadline of a seat's hold into the past, as time would: the hold's key is gone then.
 fn pass_deadline(kit: &mut Kit, seat: &str) {
     kit.redis(&["DEL", &format!("hold:seat:gala:{seat}")]);
@@ -185,6 +190,40 @@ fn seat_that_was_sold_does_not_come_back() {
     kit.redis(&["HSET", STATUS, "A1", "SOLD"]);
     assert_eq!(hold(&mut kit, "A2", "eve"), ["HOLD_SUCCESS", "0"]);
     assert_eq!(hold(&mut kit, "A1", "eve"), ["SEAT_UNAVAILABLE"]);
+}
+
+#[test]
+fn hold_is_sold_once_and_the_same_call_again_says_so() {
+    let Some(mut kit) = kit() else { return };
+    kit.redis(&["SET", INVENTORY, "2"]);
+    hold(&mut kit, "A1", "ada");
+    assert_eq!(confirm(&mut kit, "A1", "bob", "p1"), ["SEAT_UNAVAILABLE"]);
+    assert_eq!(confirm(&mut kit, "A1", "ada", "p1"), ["HOLD_CONFIRMED"]);
+    let before = kit.everything();
+    assert_eq!(confirm(&mut kit, "A1", "ada", "p1"), ["HOLD_CONFIRMED"]);
+    assert_eq!(confirm(&mut kit, "A1", "ada", "p2"), ["SEAT_UNAVAILABLE"], "paid for twice");
+    assert_eq!(hold(&mut kit, "A1", "ada"), ["SEAT_UNAVAILABLE"]);
+    assert_eq!(kit.everything(), before);
+    assert_eq!(kit.get(&["HGET", STATUS, "A1"]), "SOLD:ada:p1");
+    assert_eq!(kit.get(&["GET", INVENTORY]), "1");
+    assert_eq!(kit.redis(&["EXISTS", "hold:seat:gala:A1", DEADLINES]), ["0"]);
+}
+
+// A trap: money that comes late marks the seat as sold, which somebody else holds and pays for.
+#[test]
+fn late_money_does_not_sell_what_somebody_else_holds() {
+    let Some(mut kit) = kit() else { return };
+    kit.redis(&["SET", INVENTORY, "1"]);
+    hold(&mut kit, "A1", "ada");
+    // Its key lives a moment longer than its deadline.
+    kit.redis(&["ZADD", DEADLINES, "1000.500000", "A1"]);
+    assert_eq!(confirm(&mut kit, "A1", "ada", "p1"), ["HOLD_EXPIRED"]);
+    pass_deadline(&mut kit, "A1");
+    assert_eq!(confirm(&mut kit, "A1", "ada", "p1"), ["HOLD_EXPIRED"]);
+    assert_eq!(hold(&mut kit, "A1", "bob"), ["HOLD_SUCCESS", "0"]);
+    assert_eq!(confirm(&mut kit, "A1", "ada", "p1"), ["SEAT_UNAVAILABLE"]);
+    assert_eq!(confirm(&mut kit, "A1", "bob", "p2"), ["HOLD_CONFIRMED"]);
+    assert_eq!(confirm(&mut kit, "A2", "ada", "p3"), ["HOLD_EXPIRED"], "nobody has held it");
 }
 
 // A trap: a missing inventory key is left behind as 0.

@@ -140,6 +140,25 @@ fn session_that_is_over_and_not_ended_yet_lets_nobody_in() {
     assert_eq!(kit.lock_seat("ada", "A1")[0], "1");
 }
 
+/// Nobody else could have it, and no session would give it back.
+#[test]
+fn seat_of_a_session_that_is_over_is_free_once_its_user_is_in_again() {
+    let Some(mut kit) = kit() else { return };
+    kit.enter("ada");
+    kit.lock_seat("ada", "A1");
+    kit.redis(&["ZADD", ACTIVE, "1000", "ada"]);
+    kit.enqueue("ada");
+    assert_eq!(kit.promote(&[])[..2], ["1", "ada"]);
+    kit.enter("bob");
+    assert_eq!(kit.lock_seat("bob", "A1"), ["1", "success"]);
+    // A lock that is somebody else's by now stays.
+    kit.redis(&["HSET", &state("ada"), "seat_id", "A1"]);
+    kit.redis(&["ZADD", ACTIVE, "1000", "ada"]);
+    kit.enqueue("ada");
+    assert_eq!(kit.promote(&[])[..2], ["1", "ada"]);
+    assert_eq!(kit.get(&["GET", "lock:seat:gala:A1"]), "held:bob");
+}
+
 #[test]
 fn session_that_is_over_keeps_its_payment() {
     let Some(mut kit) = kit() else { return };
