@@ -87,7 +87,7 @@ test("ticket that is void, of another event or no ticket at all is refused in wo
   await type(page, code);
   // The answer before reads the same: the second is there when the first has gone into the list.
   await page.locator("ol > li").waitFor();
-  await page.getByText("or it is for another event").waitFor();
+  await page.getByText("This ticket is for another event").waitFor();
   await page.getByLabel("Tickets for").selectOption("All events");
   await server.organise("POST", `/events/door/bookings/${sold.booking}/cancel`, { by: "Ann", why: "ill" });
   await type(page, code);

@@ -2,7 +2,7 @@
 
 mod cli_support;
 
-use cli_support::{Served, exchange, run};
+use cli_support::{ADMIN_KEY, Served, exchange, run};
 use serde_json::{Value, json};
 use std::net::TcpStream;
 use std::process::Output;
@@ -16,6 +16,9 @@ fn anybody_verifies_a_ticket_offline_with_the_published_keys() {
     let scratch = tempfile::tempdir().unwrap();
     let server = Served::start(scratch.path());
     server.create_flash_sale("e", 10);
+    let child = json!({"id": "child", "name": "Child", "price_minor": 0, "proof": true});
+    let types = json!({"pool": "ga", "types": [child], "why": "families"}).to_string();
+    server.ask("PUT", "/api/v1/admin/events/e/types", ADMIN_KEY, &types);
     let visitor = server.visitor();
     let mut connection = TcpStream::connect(server.address).unwrap();
     let (to, wish) = ("/api/v1/events/e/bookings", r#"{"pools":{"ga":1}}"#);
@@ -48,10 +51,15 @@ fn anybody_verifies_a_ticket_offline_with_the_published_keys() {
     let text = String::from_utf8(genuine.stdout).unwrap();
     assert_eq!(genuine.status.code(), Some(0), "{text}");
     assert!(text.contains(&booking) && text.contains("cannot be known offline"), "{text}");
+    assert!(text.contains("one unit of ga as child (look at a proof)"), "{text}");
+    assert!(text.contains("Not revoked by 1970-01-01T00:00:00Z"), "{text}");
     let json_of = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).unwrap();
     let as_json = verify_offline(&["--json", "--keys", &keys, &code]);
     let report = json_of(&as_json);
     assert_eq!((&report["valid"], &report["admits_once"]), (&json!(true), &json!(false)));
+    assert_eq!(report["not_revoked_at"], Value::Null, "no list was given");
+    let text = String::from_utf8(verify_offline(&["--keys", &keys, &code]).stdout).unwrap();
+    assert!(text.contains("was not looked at: give the list by --revoked"), "{text}");
     assert_eq!(report["ticket"]["booking"], booking.as_str());
 
     let other = if &code[120..121] == "A" { "B" } else { "A" };

@@ -5,7 +5,7 @@ use onrush_base::amount::readable;
 use onrush_base::config::kinds::{
     BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, BOOKING_REFUNDED, PAYMENT_LATE_REFUNDED,
 };
-use onrush_base::tickets::{Ticket, Unit, qr};
+use onrush_base::tickets::{Kind, Ticket, Unit, qr};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
 use onrush_core::tax::Tax;
@@ -232,7 +232,14 @@ fn shown(texts: &Catalogue, ticket: &Ticket) -> Option<(String, Vec<u8>)> {
         Unit::Seat(seat) => fill(&texts.seat, &[("seat", seat.as_str())]),
     };
     let number = fill(&texts.ticket, &[("number", &ticket.number.to_string())]);
-    Some((format!("{number}: {unit}"), qr::png(&ticket.code).ok()?))
+    let mut label = format!("{number}: {unit}");
+    if let Some(Kind { name, proof }) = &ticket.kind {
+        label.extend([" · ", name]);
+        if *proof {
+            label.extend([" · ", &texts.bring_proof]);
+        }
+    }
+    Some((label, qr::png(&ticket.code).ok()?))
 }
 
 fn picture_name(index: usize) -> String {
@@ -436,12 +443,24 @@ mod tests {
     #[test]
     fn up_to_ten_tickets_are_shown_and_more_are_elsewhere() {
         let unit = Unit::Seat("A-1".parse().unwrap());
-        let ticket = |number| Ticket { number, unit: unit.clone(), code: format!("c{number}") };
+        let ticket = |number| {
+            let kind = (number < 3).then(|| Kind { name: "Child".into(), proof: number == 2 });
+            Ticket { number, unit: unit.clone(), kind, code: format!("c{number}") }
+        };
         let tickets: Vec<_> = (1..=11).map(ticket).collect();
         let ten = letter_with(&tickets[..10], |_| {}).unwrap();
         assert_eq!(ten.pictures.len(), 10);
         assert_eq!(ten.pictures[9], ("ticket-10".into(), qr::png("c10").unwrap()));
         assert!(ten.html.contains("cid:ticket-10") && ten.text.contains("Ticket 10: Seat A-1"));
+        for content in [&ten.text, &ten.html] {
+            for label in
+                ["Ticket 1: Seat A-1 · Child", "Seat A-1 · Child · Bring proof to the door"]
+            {
+                assert!(content.contains(label), "{content}");
+            }
+            assert_eq!(content.matches("Child").count(), 2, "{content}");
+            assert_eq!(content.matches("Bring proof").count(), 1, "{content}");
+        }
         let eleven = letter_with(&tickets, |_| {}).unwrap();
         assert!(eleven.pictures.is_empty() && !eleven.html.contains("cid:"));
         assert!(eleven.text.contains("your 11 tickets"), "{}", eleven.text);

@@ -173,6 +173,8 @@ codes! {
     SagaNotStuck = "SAGA_NOT_STUCK" CONFLICT never;
     /// The ticket is not signed by us.
     TicketNotGenuine = "TICKET_NOT_GENUINE" UNPROCESSABLE_ENTITY never;
+    /// The ticket is for another event.
+    TicketForAnotherEvent = "TICKET_FOR_ANOTHER_EVENT" UNPROCESSABLE_ENTITY never;
     /// There is no such dead letter.
     MessageNotFound = "MESSAGE_NOT_FOUND" NOT_FOUND never;
     /// The gateway's own desk did nothing of this id.

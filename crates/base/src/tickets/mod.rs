@@ -80,8 +80,19 @@ pub struct Ticket {
     pub number: u32,
     /// What it is for.
     pub unit: Unit,
+    /// Its ticket type, if it has one.
+    pub kind: Option<Kind>,
     /// The signed text: what is in the QR code.
     pub code: String,
+}
+
+/// A ticket's type, as people read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Its name.
+    pub name: Box<str>,
+    /// Whether its bearer shows at the door that they may have it.
+    pub proof: bool,
 }
 
 /// What each number stands for, in order from 1.
@@ -149,7 +160,8 @@ impl TicketSigner {
             confirmed_at_s: booking.at.0.div_euclid(1_000),
         };
         let code = self.signer.sign(&claims);
-        Ticket { number, unit: claims.unit, code }
+        let kind = held.map(|held| Kind { name: held.name.clone(), proof: held.proof });
+        Ticket { number, unit: claims.unit, kind, code }
     }
 
     /// What one of our tickets says.

@@ -2,6 +2,7 @@
 
 use onrush_base::auth::jws::{JwsVerifier, PublicKeys, Use};
 use onrush_base::tickets::{Revoked, TicketClaims, Unit};
+use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::{print_json, say};
@@ -50,6 +51,8 @@ struct Report {
     /// What the ticket says, if it is signed by one of the keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     ticket: Option<TicketClaims>,
+    /// When the list of revoked tickets was made that it is not in; none was given otherwise.
+    not_revoked_at: Option<Time>,
     /// Always false: offline nobody knows whether it was used.
     admits_once: bool,
 }
@@ -103,31 +106,48 @@ fn verify(args: &VerifyTicketArgs) -> Result<Report, (Exit, String)> {
     }
     let why = if args.event.as_ref().is_some_and(|event| *event != claims.event) {
         Some(format!("genuine, but for another event: {}", claims.event))
-    } else if revoked.is_some_and(|list| list.bookings.contains(&claims.booking)) {
+    } else if revoked.as_ref().is_some_and(|list| list.bookings.contains(&claims.booking)) {
         Some("revoked: its booking was cancelled".to_owned())
     } else {
         None
     };
-    Ok(Report::new(why, Some(claims)))
+    let not_revoked_at = revoked.filter(|_| why.is_none()).map(|list| list.at);
+    Ok(Report { not_revoked_at, ..Report::new(why, Some(claims)) })
 }
 
 impl Report {
     fn new(why: Option<String>, ticket: Option<TicketClaims>) -> Self {
-        Self { valid: why.is_none(), why, ticket, admits_once: false }
+        Self { valid: why.is_none(), why, ticket, not_revoked_at: None, admits_once: false }
     }
 }
 
 fn in_words(report: &Report) -> String {
     let what = report.ticket.as_ref().map(|claims| {
-        let TicketClaims { event, booking, ticket, unit, .. } = claims;
+        let TicketClaims { event, booking, ticket, unit, ticket_type, proof, .. } = claims;
         let unit = match unit {
             Unit::Pool(pool) => format!("one unit of {pool}"),
             Unit::Seat(seat) => format!("seat {seat}"),
         };
-        format!("ticket {ticket} of booking {booking} for {unit}, event {event}")
+        let kind = match ticket_type {
+            Some(kind) if *proof => format!(" as {kind} (look at a proof)"),
+            Some(kind) => format!(" as {kind}"),
+            None => String::new(),
+        };
+        format!("ticket {ticket} of booking {booking} for {unit}{kind}, event {event}")
     });
     match (&report.why, what) {
-        (None, what) => format!("genuine: {}\n{ONCE}", what.unwrap_or_default()),
+        (None, what) => {
+            let revoked = match report.not_revoked_at {
+                Some(at) => match jiff::Timestamp::from_millisecond(at.0) {
+                    Ok(at) => format!("Not revoked by {at:.0}, when the list was made."),
+                    Err(_) => "Not revoked by the list, which was made at no time.".to_owned(),
+                },
+                None => {
+                    "Whether it was revoked was not looked at: give the list by --revoked.".into()
+                }
+            };
+            format!("genuine: {}\n{revoked}\n{ONCE}", what.unwrap_or_default())
+        }
         (Some(why), None) => why.clone(),
         (Some(why), Some(what)) => format!("{why} ({what})"),
     }

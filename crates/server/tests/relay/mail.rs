@@ -313,14 +313,10 @@ async fn money_that_comes_too_late_buys_the_places_or_goes_back_and_the_buyer_is
         let shop = paid_shop(&sink, 100).await;
         let guest = shop.guest().await;
         guest.pay_for_two().await;
-        // What a mail is about stands in the ledger once the feed was followed; else it is sent
-        // later, and time stands still.
-        shop.settled("mail").await;
         if closed {
             shop.organise_plainly("/events/e/close").await;
         }
-        shop.clock.advance_ms(600_000);
-        shop.server.sagas().look();
+        shop.run_out(1).await;
         // That it ran out is told once the money's fate is known.
         shop.everything_told().await;
         let mails = two_mails(&mut sink).await;
@@ -335,6 +331,21 @@ async fn money_that_comes_too_late_buys_the_places_or_goes_back_and_the_buyer_is
 }
 
 impl Shop {
+    /// Lets time pass until so many holds have run out, and waits until that is decided: else nothing
+    /// is to be told yet.
+    async fn run_out(&self, holds: u64) {
+        // What a mail is about stands in the ledger once the feed was followed; else it is sent
+        // later, and time stands still.
+        self.settled("mail").await;
+        let before = self.committed();
+        self.clock.advance_ms(600_000);
+        crate::told::until("the holds run out", async || {
+            (self.committed() >= before + holds).then_some(())
+        })
+        .await;
+        self.server.sagas().look();
+    }
+
     /// Lets time pass until every mail is sent or left out.
     async fn everything_told(&self) {
         for _ in 0..20 {
@@ -355,9 +366,7 @@ async fn a_payment_that_was_begun_and_never_tried_brings_no_mail_to_a_stranger()
     for _ in 0..3 {
         shop.guest().await.begin_to_pay("stranger@post.example").await;
     }
-    shop.settled("mail").await;
-    shop.clock.advance_ms(600_000);
-    shop.server.sagas().look();
+    shop.run_out(3).await;
     shop.everything_told().await;
     assert_eq!(sink.stop_and_rest().await, Vec::<String>::new());
 }
@@ -377,9 +386,7 @@ async fn declined_buyers_are_told_once_a_day_that_their_time_ran_out_and_by_no_n
         })
         .await;
     }
-    shop.settled("mail").await;
-    shop.clock.advance_ms(600_000);
-    shop.server.sagas().look();
+    shop.run_out(3).await;
     shop.everything_told().await;
     let mail = sink.next().await;
     assert_eq!(header(&mail, "Subject"), Some("Your reservation has run out: Paid"));
@@ -553,8 +560,8 @@ fn mails_say_what_they_said_in_every_language() {
     let lines = vec![PoolLine { pool: "ga".parse().unwrap(), quantity: 1 }];
     let lines = Lines::new(lines, vec!["A-1".parse().unwrap()]).unwrap();
     let units = [Unit::Pool("ga".parse().unwrap()), Unit::Seat("A-1".parse().unwrap())];
-    let tickets: Vec<_> =
-        (1..).zip(units).map(|(number, unit)| Ticket { number, unit, code: "c".into() }).collect();
+    let ticket = |(number, unit)| Ticket { number, unit, kind: None, code: "c".into() };
+    let tickets: Vec<_> = (1..).zip(units).map(ticket).collect();
     let kinds = [
         (BOOKING_CONFIRMED, false),
         (BOOKING_CONFIRMED, true),

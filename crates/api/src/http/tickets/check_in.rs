@@ -60,7 +60,7 @@ pub async fn check_in(
     if here.is_some_and(|here| here != claims.event) {
         let event = Map::from_iter([("event".to_owned(), value!(claims.event))]);
         let why = "the ticket is for another event";
-        return Err(Problem::new(Code::TicketNotGenuine, why).with(event));
+        return Err(Problem::new(Code::TicketForAnotherEvent, why).with(event));
     }
     let scan = key.0.map(|key| scan_id(&claims, &operator.key.name, key.as_str()));
     let answer = let_in(&sale, &*ledger, &claims, scan).await;

@@ -44,7 +44,7 @@ impl TicketBody {
     /// A ticket, and its type.
     #[must_use]
     pub fn new(held: Option<&HeldType>, ticket: Ticket) -> Self {
-        let Ticket { number, unit, code } = ticket;
+        let Ticket { number, unit, code, kind: _ } = ticket;
         Self { ticket: number, r#for: unit, of_type: held.map(Into::into), code }
     }
 }
