@@ -21,6 +21,7 @@ pub mod costs;
 mod digest;
 mod ended;
 pub mod event;
+pub mod gaps;
 pub mod hold;
 pub mod ids;
 mod invariants;

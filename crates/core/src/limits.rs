@@ -64,6 +64,9 @@ pub const MAX_ROOM_CAPACITY: u32 = 1_000_000;
 pub const MAX_DURATION_MS: i64 = 366 * 24 * 3_600_000;
 /// A visitor's last sign of life is written down at most this often: a `Seen` within it changes nothing.
 pub const SEEN_INTERVAL_MS: i64 = 300_000;
+/// While people wait, `place_ttl_ms` is cut to no less: who asks every second may have been noted as
+/// long as [`SEEN_INTERVAL_MS`] ago, and has a minute to be noted again.
+pub const MIN_CUT_PLACE_TTL_MS: i64 = SEEN_INTERVAL_MS + 60_000;
 /// An ended booking's or claim's id stays known for this long, so that a late retry is recognised.
 pub const ENDED_KNOWN_MS: i64 = 24 * 3_600_000;
 /// Ended bookings and claims of one user that are known at a time. Whoever has as many takes

@@ -5,6 +5,7 @@
 
 use crate::channels::ChannelView;
 use crate::event::Event;
+use crate::gaps::Gaps;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{ChannelId, EventId, PlaceId, UserId};
 use crate::payers::NamedPayers;
@@ -84,6 +85,9 @@ pub struct EventRow {
     /// The prices of what ever changed its price, by what it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<Ladder>,
+    /// When the engine was away.
+    #[serde(default, skip_serializing_if = "Gaps::is_empty")]
+    pub gaps: Gaps,
 }
 
 /// A pool without what bookings and claims tell.
@@ -171,8 +175,8 @@ pub struct GoneRow {
 /// Whether rows that were kept are those of the state that they should be.
 ///
 /// Rows that an older version kept know nothing of places that are gone, not what claims were
-/// first told, and not in which order a user held what they held within one millisecond: what they
-/// lack is not held against them.
+/// first told, not in which order a user held what they held within one millisecond, and not when
+/// the engine was away: what they lack is not held against them.
 #[must_use]
 pub fn agree(
     kept: impl IntoIterator<Item = SnapshotRow>,
@@ -189,13 +193,23 @@ pub fn agree(
     for row in ties_by_id(kept.into_iter().map(untold)) {
         loop {
             match expected.next() {
-                Some(other) if other == row => break,
+                Some(other) if is_kept(&row, &other) => break,
                 Some(other) if is_gone(&row) && is_gone(&other) => {}
                 Some(_) | None => return false,
             }
         }
     }
     expected.all(|row| is_gone(&row))
+}
+
+fn is_kept(row: &SnapshotRow, expected: &SnapshotRow) -> bool {
+    match (row, expected) {
+        (SnapshotRow::Event(row), SnapshotRow::Event(expected)) => {
+            let gaps = row.gaps.clone();
+            gaps.are_among(&expected.gaps) && **row == EventRow { gaps, ..(**expected).clone() }
+        }
+        (row, expected) => row == expected,
+    }
 }
 
 /// The same rows, with bookings of one millisecond in the order of their ids.
@@ -340,6 +354,7 @@ impl Event {
             entrants: self.room.entrants.clone(),
             revealed: self.room.revealed.clone(),
             prices: self.prices.ladders().cloned().collect(),
+            gaps: self.gaps.clone(),
         }
     }
 
@@ -355,6 +370,7 @@ impl Event {
                 self.room.entrants = row.entrants;
                 self.room.revealed = row.revealed;
                 self.prices = Prices::restore(row.prices);
+                self.gaps = row.gaps;
             }
             // What is taken follows from the bookings.
             SnapshotRow::Channel(row) => self.channels.restore(ChannelView { taken: 0, ..row }),

@@ -287,6 +287,7 @@ impl Organiser {
                 (Some(wanted), Some(now)) => {
                     wanted.order = now.order.clone();
                     wanted.places_per_user = now.places_per_user;
+                    wanted.place_ttl_ms = wanted.place_ttl_ms.max(now.place_ttl_ms.min(360_000));
                 }
                 (room, now) => room.clone_from(now),
             }

@@ -264,6 +264,12 @@ impl Event {
         }
     }
 
+    /// When a hold ends at the latest, extended and paid for as often as may be.
+    pub(super) fn longest(&self, hold: &Hold, settings: &Settings) -> Time {
+        let created_at = hold.terms.created_at;
+        created_at.plus_ms(settings.hold_max_ms).plus_ms(self.gaps.since_ms(created_at))
+    }
+
     pub(super) fn decide_extend(
         &self,
         at: Time,
@@ -274,7 +280,7 @@ impl Event {
         let hold = self.booking_of(booking, user)?;
         match &hold.state {
             HoldState::Held { until } if at < *until => {
-                let longest = hold.terms.created_at.plus_ms(settings.hold_max_ms);
+                let longest = self.longest(hold, settings);
                 let extended = at.plus_ms(settings.hold_ttl_ms).min(longest);
                 if hold.extensions >= settings.extensions || extended <= *until {
                     return Err(Refusal::ExtensionLimit { limit: settings.extensions });

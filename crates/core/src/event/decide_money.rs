@@ -35,7 +35,7 @@ impl Event {
                 if hold.payments >= settings.payment_attempts {
                     return Err(Refusal::TooManyAttempts { limit: settings.payment_attempts });
                 }
-                let longest = hold.terms.created_at.plus_ms(settings.hold_max_ms);
+                let longest = self.longest(hold, settings);
                 let moved = at.plus_ms(settings.payment_window_ms).min(longest).max(*until);
                 let (booking, payment) = (booking.clone(), payment.clone());
                 let state =

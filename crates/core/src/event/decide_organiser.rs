@@ -5,14 +5,15 @@ use crate::change::{QueueChange, SaleChange, SetupChange};
 use crate::ids::{PoolId, SeatId};
 use crate::limits::{
     MAX_CATEGORIES_PER_EVENT, MAX_POOL_CAPACITY, MAX_POOLS_PER_EVENT, MAX_PRICE_MINOR,
-    MAX_PRICE_STEPS, MAX_PRICE_TIME_MS, MAX_SEAT_RANK, MAX_SEATS_PER_EVENT, fits_name, fits_text,
+    MAX_PRICE_STEPS, MAX_PRICE_TIME_MS, MAX_SEAT_RANK, MAX_SEATS_PER_EVENT, MIN_CUT_PLACE_TTL_MS,
+    fits_name, fits_text,
 };
 use crate::lines::Lines;
 use crate::phase::Phase;
 use crate::prices::{PriceStep, Priced};
 use crate::refusal::Refusal;
 use crate::seats::SeatState;
-use crate::settings::{Digest, Order, Settings};
+use crate::settings::{Digest, Order, RoomSettings, Settings};
 use crate::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::time::Time;
 use crate::waiting_room::draw;
@@ -95,6 +96,17 @@ impl Event {
             return fixed(
                 Some("room"),
                 "room: switch it on or off while nobody waits and nobody is in",
+            );
+        }
+        let shorter = |wanted: &RoomSettings| {
+            let now_ms = settings.room.as_ref().map_or(0, |room| room.place_ttl_ms);
+            wanted.place_ttl_ms < now_ms.min(MIN_CUT_PLACE_TTL_MS)
+        };
+        if self.opened && self.room.waiting() > 0 && wanted.room.as_ref().is_some_and(shorter) {
+            return fixed(
+                Some("room.place_ttl_ms"),
+                "room.place_ttl_ms: while people wait it is cut to 360000 at least; that they are \
+                 there is noted every 300000 only",
             );
         }
         let new_order = match (&settings.room, &wanted.room) {

@@ -119,6 +119,7 @@ impl Event {
                 *self = Self { archived: Some(at), at, ..Self::new(self.id.clone()) };
             }
             SaleChange::Resumed { gap_ms } => {
+                self.gaps.note(at, *gap_ms);
                 self.room.move_on(*gap_ms);
                 self.bookings.move_on(*gap_ms);
                 self.claims.move_on(*gap_ms);

@@ -22,6 +22,7 @@ use crate::change::{Change, SaleChange};
 use crate::channels::Channels;
 use crate::claims::Claims;
 use crate::command::Command;
+use crate::gaps::Gaps;
 use crate::ids::{BookingId, EventId, UserId};
 use crate::payers::Payers;
 use crate::phase::Phase;
@@ -82,6 +83,8 @@ pub struct Event {
     pub(crate) at: Time,
     /// Whether the sale was ever opened: from then on places lapse.
     pub(crate) opened: bool,
+    /// When the engine was away.
+    pub(crate) gaps: Gaps,
     pub(crate) users: Users,
     pub(crate) room: WaitingRoom,
     pub(crate) stock: Stock,
@@ -106,6 +109,7 @@ impl Event {
             phase: Phase::Scheduled,
             at: Time::MIN,
             opened: false,
+            gaps: Gaps::default(),
             users: Users::default(),
             room: WaitingRoom::default(),
             stock: Stock::default(),

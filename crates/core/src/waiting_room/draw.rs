@@ -1,9 +1,10 @@
-//! The draw: an order that nobody could steer, and that everybody can check.
+//! The draw: an order that everybody can check.
 //!
 //! The seed's hash is published when the event is created, the hash of the list of entrants when
 //! the prequeue closes. A public random value that became known only after that may be mixed in;
 //! then the seed is revealed. Without the public value the draw proves only that the seed was not
-//! changed.
+//! changed. Which value it would be the organiser says before the list is fixed: who knows the seed
+//! could choose among several, or take none.
 
 use crate::ids::PlaceId;
 use crate::settings::Digest;

@@ -5,12 +5,13 @@ use crate::stage::{
     OPENING, Stage, begin, booking_id, cancel, confirm, hold, hold_ga, join, lines, release,
     settings,
 };
+use onrush_core::gaps::Gaps;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::BookingsOf;
 use onrush_core::settings::Settings;
 use onrush_core::snapshot::{SnapshotRow, agree};
-use onrush_core::{Command, Event};
+use onrush_core::{Command, Event, Time};
 
 /// An open event without a waiting room where each unit costs 50.00.
 fn paid() -> Stage {
@@ -81,6 +82,30 @@ fn snapshots_of_before_that_order_was_kept_still_agree() {
     assert!(by_id != rows && agree(by_id.clone(), rows.clone()));
     by_id.remove(first);
     assert!(!agree(by_id, rows), "a booking is missing");
+}
+
+#[test]
+fn snapshots_of_before_gaps_were_kept_still_agree_and_others_do_not() {
+    let mut stage = Stage::flash();
+    for _ in 0..40 {
+        stage.now = stage.now.plus_ms(5_000);
+        stage.ok(Command::Recover { gap_ms: 5_000 });
+    }
+    let rows: Vec<_> = stage.event.snapshot().collect();
+    let with = |change: &dyn Fn(&mut Vec<(Time, i64)>)| {
+        let mut rows = rows.clone();
+        let SnapshotRow::Event(row) = &mut rows[0] else { panic!("the event's own row is first") };
+        let mut gaps: Vec<_> = row.gaps.iter().collect();
+        change(&mut gaps);
+        row.gaps = Gaps::restore(gaps);
+        rows
+    };
+    assert_eq!(with(&|_| {}), rows);
+    for before in [with(&|gaps| gaps.clear()), with(&|gaps| drop(gaps.drain(3..7)))] {
+        assert!(before != rows && agree(before.clone(), rows.clone()));
+        assert!(!agree(rows.clone(), before), "they were kept, and should not be there");
+    }
+    assert!(!agree(with(&|gaps| gaps[9].1 += 1), rows.clone()));
 }
 
 #[test]
@@ -319,6 +344,34 @@ fn a_payment_that_fails_at_the_deadline_ends_the_hold() {
     stage.ok(fail("b1", "p1"));
     assert_eq!(stage.status("b1"), "expired");
     assert_eq!(stage.free("ga"), 10);
+    stage.check_recovery();
+}
+
+#[test]
+fn downtime_takes_no_payment_window_and_no_extension_from_a_hold() {
+    const AWAY_MS: i64 = 7_200_000;
+    const LONGEST_MS: i64 = 1_000_000;
+    let terms = Settings { room: None, hold_max_ms: LONGEST_MS, ..settings() };
+    let mut stage = Stage::created(terms);
+    stage.stock_up(5_000);
+    stage.ok(Command::OpenSale { seed: None, public_value: None });
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.ok(hold_ga("b2", "bob", 1));
+    stage.pass_ms(590_000);
+    for _ in 0..2 {
+        stage.now = stage.now.plus_ms(AWAY_MS / 2);
+        stage.ok(Command::Recover { gap_ms: AWAY_MS / 2 });
+    }
+    stage.check_recovery();
+    stage.ok(begin("b1", "ann", "p1"));
+    assert_eq!(until_ms(&stage, "b1"), Some(LONGEST_MS + AWAY_MS));
+    stage.ok(extend("b2", "bob"));
+    assert_eq!(until_ms(&stage, "b2"), Some(LONGEST_MS + AWAY_MS));
+    // What is held afterwards has no longer life.
+    stage.ok(hold_ga("b3", "cy", 1));
+    stage.pass_ms(590_000);
+    stage.ok(extend("b3", "cy"));
+    assert_eq!(until_ms(&stage, "b3"), Some(590_000 + AWAY_MS + LONGEST_MS));
     stage.check_recovery();
 }
 

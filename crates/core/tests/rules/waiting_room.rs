@@ -219,6 +219,34 @@ fn a_place_lapses_at_its_time_to_live_and_not_before() {
 }
 
 #[test]
+fn a_shorter_time_to_live_throws_out_nobody_who_was_noted_when_it_was_due() {
+    let cut = |place_ttl_ms| {
+        let settings =
+            Settings { room: Some(RoomSettings { place_ttl_ms, ..room(1) }), ..settings() };
+        Command::ChangeSettings { settings: Box::new(settings) }
+    };
+    let mut stage = Stage::with_room(room(1));
+    stage.ok(cut(60_000));
+    stage.ok(cut(room(1).place_ttl_ms));
+    join_many(&mut stage, 3);
+    stage.tick();
+    stage.ok(arrive(1, "u1"));
+    // They ask every second, and nothing of it is written down yet.
+    stage.pass_ms(240_000);
+    stage.refused(cut(180_000), "SETTINGS_FIXED");
+    stage.refused(cut(359_999), "SETTINGS_FIXED");
+    stage.ok(cut(360_000));
+    stage.refused(cut(359_999), "SETTINGS_FIXED");
+    stage.ok(cut(400_000));
+    stage.tick();
+    assert_eq!((stage.position("u2"), stage.position("u3")), (Some(1), Some(2)));
+    stage.ok(leave(2, "u2"));
+    stage.ok(leave(3, "u3"));
+    stage.ok(cut(60_000));
+    stage.check_recovery();
+}
+
+#[test]
 fn a_sign_of_life_counts_for_all_places_of_a_visitor() {
     let settings = RoomSettings { place_ttl_ms: 60_000, places_per_user: 3, ..room(1) };
     let mut stage = Stage::with_room(settings);

@@ -7,9 +7,10 @@
 -- Changes   payment_begun
 --#include begin
 --#include change
+--#include gaps
 --#include holds
 
-local out = open({ 'hold_max_ms', 'payment_window_ms', 'payment_attempts' })
+local out = open({ 'hold_max_ms', 'payment_window_ms', 'payment_attempts', 'gaps' })
 if out then
   return out
 end
@@ -29,7 +30,7 @@ if tonumber(hold.payments) >= limit then
   return no('TOO_MANY_ATTEMPTS', '"limit":' .. int(limit))
 end
 
-local longest = tonumber(hold.created) + tonumber(M.hold_max_ms)
+local longest = tonumber(hold.created) + tonumber(M.hold_max_ms) + gaps.since_ms(hold.created)
 local moved = math.max(math.min(now + tonumber(M.payment_window_ms), longest), hold.time)
 change('{"payment_begun":{"booking":"' .. hold.booking .. '","payment":"' .. A(3) .. '","until":'
   .. int(moved) .. '}}')

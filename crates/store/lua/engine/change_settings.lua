@@ -7,7 +7,7 @@
 --#include change
 --#include settings
 
-local out = open_once{'currency', 'tax', 'room', 'order', 'seed_hash'}
+local out = open_once{'currency', 'tax', 'room', 'order', 'seed_hash', 'opened', 'place_ttl_ms'}
 if out then return out end
 
 local settings = settings_from(1)
@@ -21,10 +21,21 @@ if priced and wanted.tax ~= (M.tax or '') then
   return no_why('SETTINGS_FIXED', 'tax: it is fixed once there are prices', 'tax')
 end
 local had_room, has_room = M.room ~= nil, wanted.room ~= ''
+local waiting = redis.call('ZCARD', K.queue) + redis.call('ZCARD', K.parked)
 if had_room ~= has_room then
-  local waiting = redis.call('ZCARD', K.queue) + redis.call('ZCARD', K.parked)
   if waiting > 0 or redis.call('HLEN', K.sessions) > 0 then
     return no_why('SETTINGS_FIXED', 'room: switch it on or off while nobody waits and nobody is in', 'room')
+  end
+end
+if M.opened == '1' and waiting > 0 and has_room then
+  local now_ms = math.min(tonumber(M.place_ttl_ms) or 0, MIN_CUT_PLACE_TTL_MS)
+  if tonumber(wanted.place_ttl_ms) < now_ms then
+    return no_why(
+      'SETTINGS_FIXED',
+      'room.place_ttl_ms: while people wait it is cut to 360000 at least; that they are there is noted every '
+        .. '300000 only',
+      'room.place_ttl_ms'
+    )
   end
 end
 local new_order = false

@@ -7,9 +7,10 @@
 -- Changes   hold_extended
 --#include begin
 --#include change
+--#include gaps
 --#include holds
 
-local out = open_once({ 'hold_ttl_ms', 'hold_max_ms', 'extensions' })
+local out = open_once({ 'hold_ttl_ms', 'hold_max_ms', 'extensions', 'gaps' })
 if out then
   return out
 end
@@ -23,7 +24,7 @@ elseif hold.state ~= 'held' or hold.time <= now then
   return no_longer_held(hold)
 end
 
-local longest = tonumber(hold.created) + tonumber(M.hold_max_ms)
+local longest = tonumber(hold.created) + tonumber(M.hold_max_ms) + gaps.since_ms(hold.created)
 local extended = math.min(now + tonumber(M.hold_ttl_ms), longest)
 local limit = tonumber(M.extensions)
 if tonumber(hold.extensions) >= limit or extended <= hold.time then

@@ -9,10 +9,11 @@
 -- Refusals  EVENT_NOT_FOUND, EVENT_ARCHIVED, INVALID_SETTINGS
 -- Changes   resumed; none if there was nothing to do for 'away'
 --#include change
+--#include gaps
 --#include holds
 --#include claims
 
-local out = read_event{'moved_ms'}
+local out = read_event{'moved_ms', 'gaps'}
 if out then return out end
 if not M.seq then return no('EVENT_NOT_FOUND') end
 remembers = true
@@ -41,6 +42,7 @@ change('{"resumed":{"gap_ms":' .. int(gap_ms) .. '}}')
 if M.opened == '1' then
   put_meta('moved_ms', int((tonumber(M.moved_ms) or 0) + gap_ms))
 end
+gaps.note(gap_ms)
 put_meta('alive', int(now))
 -- From the last deadline to the first: whatever moves stays behind those that were not looked at yet.
 local AT_ONCE = 1000

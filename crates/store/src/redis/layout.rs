@@ -208,6 +208,8 @@ impl Layout {
         if row.settings.room.as_ref().is_some_and(|room| room.places_per_user > 1) {
             put("streams", "1".to_owned());
         }
+        let gaps: Vec<_> = row.gaps.iter().map(|(at, gap_ms)| format!("{at}:{gap_ms}")).collect();
+        put("gaps", gaps.join(","));
         for ladder in &row.prices {
             let (field, text) = ladders::field(ladder);
             put(&field, text);

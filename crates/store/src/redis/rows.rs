@@ -10,6 +10,7 @@ use super::types;
 use crate::engine::Seq;
 use onrush_core::Time;
 use onrush_core::channels::{ChannelView, Released};
+use onrush_core::gaps::Gaps;
 use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
 use onrush_core::ids::{PlaceId, SeatId, UserId};
 use onrush_core::payers::NamedPayers;
@@ -164,7 +165,18 @@ impl Layout {
             entrants,
             revealed: opened.then_some(revealed),
             prices: ladders::ladders(self.meta_texts())?.into_values().collect(),
+            gaps: self.gaps()?,
         })
+    }
+
+    /// When the engine was away.
+    fn gaps(&self) -> Result<Gaps, String> {
+        let gap = |text: &str| {
+            let (at, gap_ms) = text.split_once(':').ok_or_else(|| format!("gaps: {text}"))?;
+            Ok((time(at, "gaps")?, read(gap_ms, "gaps")?))
+        };
+        let texts = self.meta_or_empty("gaps").split(',').filter(|text| !text.is_empty());
+        Ok(Gaps::restore(texts.map(gap).collect::<Result<_, String>>()?))
     }
 
     /// The outflow's clock, which Lua's numbers hold in two parts only.

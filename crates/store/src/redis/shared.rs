@@ -49,6 +49,7 @@ fn rendered() -> String {
         MAX_CHANNELS_PER_EVENT,
         MAX_PLACES_EVER,
         SEEN_INTERVAL_MS,
+        MIN_CUT_PLACE_TTL_MS,
         ENDED_KNOWN_MS,
         MAX_ENDED_PER_USER,
         MAX_BANS_PER_EVENT,

@@ -7,8 +7,11 @@ use crate::redis::{Fault, RedisSubject, Way};
 use crate::truth::{Op, Truth};
 use crate::world::{START, id};
 use onrush_core::change::{Change, HoldChange};
-use onrush_core::ids::PlaceId;
+use onrush_core::ids::{BookingId, PlaceId, UserId};
+use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::spec::PoolSpec;
+use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Event};
 use onrush_testkit::{Redis, RedisCluster, Shared, need};
 use std::collections::BTreeMap;
@@ -213,6 +216,51 @@ fn who_came_after_an_outage_lapses_in_time_although_the_event_was_written_anew()
     let mut subject = RedisSubject::new(&[redis.url()], false, Way::Engine);
     if let Err(mismatch) = play(&ops, false, &mut subject) {
         panic!("{}", told("after an outage", &ops, &mismatch));
+    }
+}
+
+#[test]
+fn a_hold_that_was_moved_on_is_paid_for_and_extended_as_long_as_any() {
+    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let settings = Settings { extensions: 9, ..Settings::new("A show", id("EUR")) };
+    let of = |user: &str, command: fn(BookingId, UserId) -> Command| {
+        Op::Command(Box::new(command(id(user), id(user))))
+    };
+    let hold = |user| {
+        of(user, |booking, user| {
+            let lines = Lines::new(vec![PoolLine { pool: id("ga"), quantity: 1 }], Vec::new());
+            let (lines, types) = (lines.expect("a line"), AskedTypes::default());
+            Command::Hold { booking, user, lines, channels: Vec::new(), types }
+        })
+    };
+    let pay =
+        |user| of(user, |booking, user| Command::BeginPayment { booking, user, payment: id("p") });
+    let extend = |user| of(user, |booking, user| Command::Extend { booking, user });
+    let spec = PoolSpec { pool: id("ga"), capacity: 9, price_minor: 100 };
+    let mut ops = vec![
+        Op::Command(Box::new(Command::CreateEvent { settings: Box::new(settings) })),
+        Op::Command(Box::new(Command::AddPool { spec })),
+        Op::Command(Box::new(Command::OpenSale { seed: None, public_value: None })),
+    ];
+    // More outages than are known, of which the first ones no hold has seen.
+    let mut now = START;
+    for nth in 0..40 {
+        if nth >= 35 {
+            ops.push(hold(["ann", "bob", "cy", "dan", "eve"][nth - 35]));
+        }
+        now = now.plus_ms(60_000 + 3_600_000);
+        ops.push(Op::Clock(now));
+        ops.push(Op::Command(Box::new(Command::Recover { gap_ms: 3_600_000 })));
+        if nth == 37 {
+            ops.push(Op::Refill);
+        }
+    }
+    ops.extend([pay("ann"), extend("bob"), pay("cy"), extend("dan"), pay("eve"), Op::Refill]);
+    now = now.plus_ms(540_000);
+    ops.extend([Op::Clock(now), extend("bob"), extend("dan"), pay("bob"), pay("dan")]);
+    let mut subject = RedisSubject::new(&[redis.url()], false, Way::Engine);
+    if let Err(mismatch) = play(&ops, false, &mut subject) {
+        panic!("{}", told("after outages", &ops, &mismatch));
     }
 }
 

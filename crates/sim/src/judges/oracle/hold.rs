@@ -174,6 +174,12 @@ impl Oracle {
         }
     }
 
+    /// When a hold of then ends at the latest: the last 32 times that it was away do not count.
+    pub(super) fn at_most(&self, held: Time, max_ms: i64) -> Time {
+        let away = self.away.iter().rev().take(32).filter(|(at, _)| held < *at);
+        away.fold(held.plus_ms(max_ms), |until, (_, gap_ms)| until.plus_ms(*gap_ms))
+    }
+
     pub(super) fn extend(&mut self, at: Time, id: &BookingId, user: &UserId) -> Answer {
         let settings = self.settings();
         let limit = settings.extensions;
@@ -182,7 +188,7 @@ impl Oracle {
             HoldState::Held { until } if at < until => until,
             ref state => return Err(Self::no_more_a_hold(state)),
         };
-        let most = known.terms.created_at.plus_ms(settings.hold_max_ms);
+        let most = self.at_most(known.terms.created_at, settings.hold_max_ms);
         let wished = at.plus_ms(settings.hold_ttl_ms);
         let extended = if wished < most { wished } else { most };
         if known.extensions >= limit || extended <= until {

@@ -51,6 +51,8 @@ pub struct Oracle {
     phase: Option<Phase>,
     /// Whether places lapse: since the opening, or since the end of a sale that never opened.
     opened: bool,
+    /// When it went on after it was away, and for how long.
+    away: Vec<(Time, i64)>,
     /// In the order of service.
     line: Vec<Waiting>,
     /// In the order of admission.

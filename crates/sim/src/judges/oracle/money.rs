@@ -46,7 +46,7 @@ impl Oracle {
         if known.payments >= limit {
             return Err(Refusal::TooManyAttempts { limit });
         }
-        let most = known.terms.created_at.plus_ms(max_ms);
+        let most = self.at_most(known.terms.created_at, max_ms);
         let until = before.max(most.min(at.plus_ms(window_ms)));
         let view = self.update(id, |booking| {
             booking.payments += 1;

@@ -86,6 +86,15 @@ impl Oracle {
         if somebody && now.room.is_none() != wanted.room.is_none() {
             return fixed("room");
         }
+        // That they are there is written down every five minutes: less than six may be over for all.
+        let waits = self.line.iter().any(|waiting| waiting.seen.is_some());
+        if let (Some(before), Some(after)) = (&now.room, &wanted.room)
+            && waits
+            && after.place_ttl_ms < before.place_ttl_ms
+            && after.place_ttl_ms < 6 * 60_000
+        {
+            return fixed("room.place_ttl_ms");
+        }
         // Without a room before, people are served as they come.
         let order = now.room.as_ref().map_or(&Order::Fifo, |room| &room.order);
         let other = wanted.room.as_ref().is_some_and(|room| room.order != *order);

@@ -242,6 +242,7 @@ impl Oracle {
                 later(until);
             }
         }
+        self.away.push((self.now, gap_ms));
         self.change(SaleChange::Resumed { gap_ms });
         Self::done()
     }
