@@ -1,6 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import decodeQR from "qr/decode.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { sell } from "./admin";
 import { contentOf, launch, PHONE, violations, type Visit } from "./browser";
 import { heading, hold, untilStatus } from "./checkout";
 import { enter, pay } from "./scenes";
@@ -63,23 +64,39 @@ async function owner(event: string, lines: unknown, options: BrowserContextOptio
   return { ...(await enter(browser, server, { token }, "en", options)), token, booking };
 }
 
-/** What a QR code says that the page shows: its picture is drawn and read as a camera's would be. */
+/** What a QR code says that the page shows. */
 async function readCode(page: Page, name: string): Promise<string> {
-  const side = 800;
   const image = page.getByRole("img", { name });
-  const pixels = await image.evaluate(async (image: HTMLImageElement, side) => {
-    await image.decode();
-    const canvas = Object.assign(document.createElement("canvas"), { width: side, height: side });
-    const context = canvas.getContext("2d")!;
-    context.drawImage(image, 0, 0, side, side);
-    const { data } = context.getImageData(0, 0, side, side);
-    let text = "";
-    for (let at = 0; at < data.length; at += 4) text += data[at]! < 128 ? "#" : " ";
-    return text;
-  }, side);
+  return scan(page, await image.evaluate((drawn) => new XMLSerializer().serializeToString(drawn)));
+}
+
+/** What a QR code says in this SVG: it is drawn and read as a camera's picture would be. */
+async function scan(page: Page, svg: string): Promise<string> {
+  const side = 800;
+  const pixels = await page.evaluate(
+    async ([svg, side]) => {
+      const image = new Image();
+      image.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+      await image.decode();
+      const canvas = Object.assign(document.createElement("canvas"), { width: side, height: side });
+      const context = canvas.getContext("2d")!;
+      context.drawImage(image, 0, 0, side, side);
+      const { data } = context.getImageData(0, 0, side, side);
+      let text = "";
+      for (let at = 0; at < data.length; at += 4) text += data[at]! < 128 ? "#" : " ";
+      return text;
+    },
+    [svg, side] as const,
+  );
   const data = new Uint8Array(side * side * 3);
   for (const [at, pixel] of [...pixels].entries()) data.fill(pixel === "#" ? 0 : 255, at * 3, at * 3 + 3);
   return decodeQR({ width: side, height: side, data });
+}
+
+/** How many pages there are when the page is printed. */
+async function printed(page: Page): Promise<number> {
+  const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
+  return pdf.match(/\/Type\s*\/Page\b(?!s)/g)?.length ?? 0;
 }
 
 test("ticket shows what it is for, and its code lets its bearer in once", async () => {
@@ -103,6 +120,31 @@ test("ticket shows what it is for, and its code lets its bearer in once", async 
   await close();
 });
 
+test("booking of more tickets than a visitor may ask for things in a minute is shown whole", async () => {
+  const strict = await Server.start({ ONRUSH_LIMITS__USER_READS_PER_MIN: "60" });
+  try {
+    await openEvent(strict, "outing", {
+      settings: { title: "The works outing", room: null, max_per_user: null },
+      pools: [{ pool: "standing", capacity: 1_000, price_minor: 1_000 }],
+    });
+    const { booking, token } = await sell(strict, "outing", { pools: { standing: 320 } });
+    const { page, complaints, close } = await enter(browser, strict, { token });
+    await page.goto(`${strict.url}/bookings/${booking}/tickets`);
+    await page.getByRole("article").first().waitFor();
+    // By then few of them are drawn.
+    expect(await printed(page)).toBe(320);
+    await page.getByRole("img", { name: "QR code of ticket 320: Standing" }).waitFor();
+    expect(await page.getByRole("article").count()).toBe(320);
+    const code = await readCode(page, "QR code of ticket 320: Standing");
+    const scanned = await strict.ask("POST", "/check-in", { token: SCANNER_KEY, body: { code } });
+    expect(scanned.body).toMatchObject({ booking, ticket: 320 });
+    expect(complaints).toEqual([]);
+    await close();
+  } finally {
+    await strict.stop();
+  }
+});
+
 test("tickets stay on the page when the network goes away", async () => {
   const { page, booking, close } = await owner("gala", { pools: { standing: 2 } });
   await page.goto(`${server.url}/bookings/${booking}/tickets`);
@@ -114,7 +156,7 @@ test("tickets stay on the page when the network goes away", async () => {
 });
 
 test("ticket is saved as a picture, and as SVG with its texts", async () => {
-  const { page, booking, complaints, close } = await owner("gala", { seats: ["A-2"] });
+  const { page, token, booking, complaints, close } = await owner("gala", { seats: ["A-2"] });
   await page.goto(`${server.url}/bookings/${booking}/tickets`);
   const save = async (name: RegExp) => {
     const [download] = await Promise.all([
@@ -126,6 +168,8 @@ test("ticket is saved as a picture, and as SVG with its texts", async () => {
   const svg = await save(/Save as SVG/);
   expect(svg.name).toMatch(/^ticket-[0-9A-F]{8}-1\.svg$/);
   expect(svg.bytes.toString()).toContain("Stalls, row A, seat 2");
+  const { tickets } = (await server.ask("GET", `/bookings/${booking}/tickets`, { token })).body;
+  expect(await scan(page, svg.bytes.toString())).toBe(tickets[0].code);
   const png = await save(/Save as picture/);
   expect(png.name).toMatch(/^ticket-[0-9A-F]{8}-1\.png$/);
   expect(png.bytes.subarray(1, 4).toString()).toBe("PNG");
@@ -149,8 +193,7 @@ test("printed, each ticket has a page of its own and nothing else is on it", asy
       .first()
       .evaluate((title) => getComputedStyle(title).color),
   ).toBe("rgb(22, 24, 31)");
-  const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
-  expect(pdf.match(/\/Type\s*\/Page\b(?!s)/g)).toHaveLength(3);
+  expect(await printed(page)).toBe(3);
   await close();
 });
 
