@@ -179,6 +179,36 @@ test("ticket is saved as a picture, and as SVG with its texts", async () => {
   await close();
 });
 
+test("title without a blank stands whole on the saved picture, broken between letters", async () => {
+  // Each of these letters is two characters.
+  const title = "n\u0308".repeat(150);
+  await openEvent(server, "long", {
+    settings: { title, room: null },
+    pools: [{ pool: "standing", capacity: 10, price_minor: 3_000 }],
+  });
+  const { page, booking, close } = await owner("long", { pools: { standing: 1 } });
+  await page.goto(`${server.url}/bookings/${booking}/tickets`);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: /Save as SVG/ }).click(),
+  ]);
+  const svg = (await contentOf(download)).toString();
+  const lines = await page.evaluate((svg) => {
+    const picture = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+    document.body.append(picture);
+    return [...picture.querySelectorAll("text")].map((line) => {
+      const { x, width } = line.getBBox();
+      return { text: line.textContent, end: x + width };
+    });
+  }, svg);
+  // The picture is 640 wide.
+  expect(lines.filter(({ end }) => end > 620)).toEqual([]);
+  const parts = lines.map(({ text }) => text).filter((text) => text.includes("n\u0308"));
+  expect(parts.join("")).toBe(title);
+  expect(parts.filter((part) => !part.startsWith("n"))).toEqual([]);
+  await close();
+});
+
 test("printed, each ticket has a page of its own and nothing else is on it", async () => {
   const options = { colorScheme: "dark" } as const;
   const { page, booking, close } = await owner("gala", { pools: { standing: 3 } }, options);

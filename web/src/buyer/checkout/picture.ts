@@ -51,19 +51,26 @@ export function ticketSvg(ticket: TicketText, code: Code): string {
   return new XMLSerializer().serializeToString(picture);
 }
 
-/** A text in lines that fit. Languages without spaces are broken where a character ends. */
+/**
+ * A text in lines that fit. Languages without spaces are broken where a word ends, and a word that no
+ * line is wide enough for where a character does.
+ */
 function wrapped(text: string, width: number, font: string): string[] {
   const context = document.createElement("canvas").getContext("2d")!;
   context.font = font;
+  const fits = (text: string) => context.measureText(text).width <= width;
+  const parts = (text: string, granularity: "word" | "grapheme") =>
+    Array.from(new Intl.Segmenter(undefined, { granularity }).segment(text), ({ segment }) => segment);
   const lines: string[] = [];
   let line = "";
-  const parts = [...new Intl.Segmenter(undefined, { granularity: "word" }).segment(text)];
-  for (const { segment } of parts) {
-    if (line !== "" && context.measureText(line + segment).width > width) {
-      lines.push(line.trim());
-      line = "";
+  for (const word of parts(text, "word")) {
+    for (const part of fits(word) ? [word] : parts(word, "grapheme")) {
+      if (line !== "" && !fits(line + part)) {
+        lines.push(line.trim());
+        line = "";
+      }
+      line += part;
     }
-    line += segment;
   }
   return [...lines, line.trim()].filter((there) => there !== "");
 }
