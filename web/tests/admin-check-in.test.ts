@@ -289,6 +289,52 @@ test("camera reads a ticket's QR code", async () => {
   }
 });
 
+test("copy shown right after its ticket is told from it, and the server is not asked", async () => {
+  const code = await ticketCode(server, await sell(server, "door", { seats: ["B-2"] }));
+  const dir = await mkdtemp(path.join(tmpdir(), "onrush-camera-"));
+  const film = path.join(dir, "ticket.y4m");
+  // The film begins again: somebody else holds up the same code.
+  await writeFile(film, filmOf(code, { goneS: 1.5 }));
+  const filming = await launch([
+    "--use-fake-device-for-media-stream",
+    "--use-fake-ui-for-media-stream",
+    `--use-file-for-fake-video-capture=${film}`,
+  ]);
+  try {
+    const { page, complaints } = await visit(filming, { permissions: ["camera"] });
+    let asked = 0;
+    await page.route("**/api/v1/check-in", (route) => {
+      asked += 1;
+      return route.continue();
+    });
+    await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+    await page.evaluate(() => {
+      const shown: string[] = [];
+      Object.assign(window, { shown });
+      new MutationObserver(() => {
+        const card = document.querySelector(".result section");
+        const heading = card?.querySelector("h2")?.textContent;
+        if (card) shown.push(`${heading}${card.matches(".gone") ? ", gone" : ""}`);
+      }).observe(document.querySelector(".result")!, { subtree: true, childList: true, attributes: true });
+    });
+    await page.getByRole("button", { name: "Start camera" }).click();
+    const result = page.locator(".result section");
+    await result.getByRole("heading", { name: "The same ticket" }).waitFor();
+    await result.getByText(/^Let in at \d+:\d\d:\d\d.*\. Nobody else comes in with it\.$/).waitFor();
+    await result.getByText("Stalls · B · 2").waitFor();
+    expect(asked).toBe(1);
+    // With the ticket the green went, before anybody else came.
+    const shown = await page.evaluate(() => (window as unknown as { shown: string[] }).shown);
+    expect([...new Set(shown)]).toEqual(["Welcome", "Welcome, gone", "The same ticket"]);
+    await page.getByRole("button", { name: "Stop camera" }).click();
+    expect(await violations(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+  } finally {
+    await filming.close();
+    await rm(dir, { recursive: true });
+  }
+});
+
 test("camera that starts when the page is left already is switched off", async () => {
   const filming = await launch(["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]);
   try {
@@ -319,8 +365,11 @@ test("camera that starts when the page is left already is switched off", async (
   }
 });
 
-/** Two seconds of film that show this code as a QR code: YUV4MPEG2, which Chromium plays as its camera. */
-function filmOf(code: string): Buffer {
+/**
+ * Two seconds of film that show this code as a QR code, and then none for `goneS`: YUV4MPEG2, which
+ * Chromium plays as its camera.
+ */
+function filmOf(code: string, { goneS = 0 } = {}): Buffer {
   const width = 640;
   const height = 480;
   const dots = encodeQR(code, "raw", { border: 4 });
@@ -339,6 +388,8 @@ function filmOf(code: string): Buffer {
   }
   const chroma = Buffer.alloc((width * height) / 2, 128);
   const frame = Buffer.concat([Buffer.from("FRAME\n"), luma, chroma]);
+  const blank = Buffer.concat([Buffer.from("FRAME\n"), Buffer.alloc(width * height, 235), chroma]);
   const head = Buffer.from(`YUV4MPEG2 W${width} H${height} F10:1 Ip A1:1 C420jpeg\n`);
-  return Buffer.concat([head, ...new Array<Buffer>(20).fill(frame)]);
+  const frames = [...new Array<Buffer>(20).fill(frame), ...new Array<Buffer>(10 * goneS).fill(blank)];
+  return Buffer.concat([head, ...frames]);
 }

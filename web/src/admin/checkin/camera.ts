@@ -8,10 +8,13 @@ interface Detector {
 const PAUSE_MS = 120;
 
 /**
- * Shows the camera in `video` and tells each code it reads, again and again while it is seen.
- * Returns what stops it.
+ * Shows the camera in `video` and tells what it sees there at each look: a code, again and again while
+ * it is there, or none. Returns what stops it.
  */
-export async function readCodes(video: HTMLVideoElement, found: (code: string) => void): Promise<() => void> {
+export async function readCodes(
+  video: HTMLVideoElement,
+  saw: (code: string | undefined) => void,
+): Promise<() => void> {
   if (!navigator.mediaDevices) throw new DOMException("cameras need https", "SecurityError");
   const stream = await navigator.mediaDevices.getUserMedia({
     video: { facingMode: "environment", width: { ideal: 1280 }, height: { ideal: 720 } },
@@ -37,7 +40,7 @@ export async function readCodes(video: HTMLVideoElement, found: (code: string) =
     while (!isOver) {
       // A frame that cannot be read is like one without a code.
       const codes = await detector.detect(video).catch(() => []);
-      if (!isOver && codes[0]) found(codes[0].rawValue);
+      if (!isOver) saw(codes[0]?.rawValue);
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }

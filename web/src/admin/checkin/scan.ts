@@ -7,6 +7,8 @@ import { clock } from "../../lib/clock";
 export type Outcome =
   /** Let in now; `wasOwn` if by an earlier try of this device, whose answer got lost. */
   | { kind: "in"; at: number; name?: string; type?: ShownType | undefined; wasOwn: boolean }
+  /** Let in at that time, and shown again so soon that the server was not asked. */
+  | { kind: "same"; at: number }
   | { kind: "used"; at: number }
   | { kind: "refused"; code: string; detail: string }
   /** No answer came: the ticket may be used by now. */
@@ -55,6 +57,13 @@ export async function checkIn(code: string, event: string | undefined): Promise<
     unit: claims && (await unitName(claims)),
   };
   return { ...scan, outcome: await outcome(code, event) };
+}
+
+/** The same ticket shown again, if it was let in: what its bearer shows who has not moved on, or a copy. */
+export function shownAgain(scan: Scan): Scan | undefined {
+  const { kind } = scan.outcome;
+  if (kind !== "in" && kind !== "same") return undefined;
+  return { ...scan, at: clock.now(), outcome: { kind: "same", at: scan.outcome.at } };
 }
 
 async function outcome(code: string, event: string | undefined): Promise<Outcome> {
