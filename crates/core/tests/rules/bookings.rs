@@ -92,7 +92,7 @@ fn snapshots_of_before_gaps_were_kept_still_agree_and_others_do_not() {
         stage.ok(Command::Recover { gap_ms: 5_000 });
     }
     let rows: Vec<_> = stage.event.snapshot().collect();
-    let with = |change: &dyn Fn(&mut Vec<(Time, i64)>)| {
+    let with = |change: fn(&mut Vec<(Time, i64)>)| {
         let mut rows = rows.clone();
         let SnapshotRow::Event(row) = &mut rows[0] else { panic!("the event's own row is first") };
         let mut gaps: Vec<_> = row.gaps.iter().collect();
@@ -100,12 +100,12 @@ fn snapshots_of_before_gaps_were_kept_still_agree_and_others_do_not() {
         row.gaps = Gaps::restore(gaps);
         rows
     };
-    assert_eq!(with(&|_| {}), rows);
-    for before in [with(&|gaps| gaps.clear()), with(&|gaps| drop(gaps.drain(3..7)))] {
+    assert_eq!(with(|_| {}), rows);
+    for before in [with(|gaps| gaps.clear()), with(|gaps| drop(gaps.drain(3..7)))] {
         assert!(before != rows && agree(before.clone(), rows.clone()));
         assert!(!agree(rows.clone(), before), "they were kept, and should not be there");
     }
-    assert!(!agree(with(&|gaps| gaps[9].1 += 1), rows.clone()));
+    assert!(!agree(with(|gaps| gaps[9].1 += 1), rows.clone()));
 }
 
 #[test]

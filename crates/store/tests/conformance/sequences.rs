@@ -222,7 +222,8 @@ fn who_came_after_an_outage_lapses_in_time_although_the_event_was_written_anew()
 #[test]
 fn a_hold_that_was_moved_on_is_paid_for_and_extended_as_long_as_any() {
     let Some(redis) = need(REDIS.get(Redis::start)) else { return };
-    let settings = Settings { extensions: 9, ..Settings::new("A show", id("EUR")) };
+    let settings =
+        Settings { extensions: 9, ..Settings::new("A show", "EUR".parse().expect("a currency")) };
     let of = |user: &str, command: fn(BookingId, UserId) -> Command| {
         Op::Command(Box::new(command(id(user), id(user))))
     };

@@ -154,11 +154,17 @@ mod tests {
 
     /// What nodes share, in memory; it counts looks at the list.
     #[derive(Clone, Default)]
-    struct InMemory(Arc<Mutex<(HashMap<String, Vec<u8>>, usize)>>);
+    struct InMemory(Arc<Mutex<Shared>>);
+
+    #[derive(Default)]
+    struct Shared {
+        files: HashMap<String, Vec<u8>>,
+        looks: usize,
+    }
 
     impl InMemory {
         fn looks(&self) -> usize {
-            self.0.lock().unwrap().1
+            self.0.lock().unwrap().looks
         }
 
         fn node(&self) -> Versions {
@@ -185,13 +191,13 @@ mod tests {
 
     impl ClusterStore for InMemory {
         fn keep(&self, name: String, bytes: Vec<u8>) -> Pending<Vec<u8>> {
-            ready(self.0.lock().unwrap().0.entry(name).or_insert(bytes).clone())
+            ready(self.0.lock().unwrap().files.entry(name).or_insert(bytes).clone())
         }
 
         fn fetch(&self, name: String) -> Pending<Option<Vec<u8>>> {
             let mut shared = self.0.lock().unwrap();
-            shared.1 += usize::from(name == LIST);
-            ready(shared.0.get(&name).cloned())
+            shared.looks += usize::from(name == LIST);
+            ready(shared.files.get(&name).cloned())
         }
 
         fn all(&self, _: String) -> Pending<Vec<(String, Vec<u8>)>> {
@@ -199,7 +205,7 @@ mod tests {
         }
 
         fn replace(&self, name: String, before: Option<Vec<u8>>, bytes: Vec<u8>) -> Pending<bool> {
-            let files = &mut self.0.lock().unwrap().0;
+            let files = &mut self.0.lock().unwrap().files;
             let is_same = files.get(&name) == before.as_ref();
             if is_same {
                 files.insert(name, bytes);
@@ -208,7 +214,7 @@ mod tests {
         }
 
         fn forget(&self, names: Vec<String>) -> Pending<()> {
-            self.0.lock().unwrap().0.retain(|name, _| !names.contains(name));
+            self.0.lock().unwrap().files.retain(|name, _| !names.contains(name));
             ready(())
         }
 
@@ -265,7 +271,11 @@ mod tests {
         let all = ["1.js", "2.js", "3.js", "4.js", "5.js"];
         let kept: Vec<_> = all.into_iter().filter(found).collect();
         assert_eq!(kept, ["1.js", "3.js", "4.js", "5.js"]);
-        assert_eq!(shared.0.lock().unwrap().0.len(), kept.len() + 1, "the list, and those in it");
+        assert_eq!(
+            shared.0.lock().unwrap().files.len(),
+            kept.len() + 1,
+            "the list, and those in it"
+        );
         shared.start("6.js").await;
         tokio::time::advance(LIST_AGE).await;
         node.look().await;
