@@ -78,9 +78,18 @@ impl Listener {
             {
                 tracing::warn!(%fault, "what other nodes do is not heard; trying again");
             }
+            let look_and_pause = async {
+                // Other connections may work where there is none to listen on, as when PostgreSQL
+                // has no room for another: this node goes on, and must not miss what others do or
+                // be taken for dead.
+                if let Err(fault) = self.look().await {
+                    tracing::debug!(%fault, "what other nodes do is not read either");
+                }
+                sleep(PAUSE).await;
+            };
             tokio::select! {
                 _ = stop.changed() => return,
-                () = sleep(PAUSE) => {}
+                () = look_and_pause => {}
             }
         }
     }
@@ -132,9 +141,11 @@ impl Listener {
                 // In case that something was not heard.
                 _ = tick.tick() => {
                     self.look().await?;
-                    if client.is_closed() {
-                        break;
-                    }
+                    // A host that is lost without a word leaves a connection that looks like one
+                    // on which nobody says anything.
+                    timeout(self.database.patience(), client.batch_execute("SELECT 1"))
+                        .await
+                        .map_err(|_| Fault::Slow)??;
                 }
             }
         }

@@ -36,6 +36,7 @@ mod encrypted;
 mod erasing;
 mod files;
 mod history;
+mod news;
 mod nodes;
 mod restart;
 mod room_nights;
