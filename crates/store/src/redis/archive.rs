@@ -51,6 +51,9 @@ pub struct ToArchive {
 pub struct ToArchiveEntry {
     /// The decision; its `seq` is the event's own number.
     pub entry: FeedEntry,
+    /// Its changes as JSON, as they were decided: that is what is archived. What a later version wrote
+    /// may say more than this one has read, and the mark is of all of it.
+    pub text: String,
     /// Its mark.
     pub mark: Option<Mark>,
 }

@@ -15,6 +15,8 @@ pub(super) struct Streamed {
     /// How often the event had been rebuilt before it was decided.
     pub(super) epoch: u64,
     pub(super) entry: FeedEntry,
+    /// Its changes as the script wrote them.
+    pub(super) text: String,
     /// The mark of the decision before.
     pub(super) before: Option<Mark>,
     pub(super) mark: Option<Mark>,
@@ -22,7 +24,7 @@ pub(super) struct Streamed {
 
 impl Streamed {
     pub(super) fn into_entry(self) -> ToArchiveEntry {
-        ToArchiveEntry { entry: self.entry, mark: self.mark }
+        ToArchiveEntry { entry: self.entry, text: self.text, mark: self.mark }
     }
 }
 
@@ -72,6 +74,7 @@ fn streamed(event: &EventId, id: &str, fields: &[String]) -> Result<Streamed, St
     let seq = id.split('-').next().and_then(|seq| seq.parse().ok());
     let at = field("at")?;
     let epoch = field("e")?;
+    let text = field("c")?;
     let mark = |name| field(name).ok().and_then(|text| text.parse().ok());
     Ok(Streamed {
         epoch: epoch.parse().map_err(|_| format!("entry {id} has {epoch} for an epoch"))?,
@@ -79,8 +82,9 @@ fn streamed(event: &EventId, id: &str, fields: &[String]) -> Result<Streamed, St
             seq: Seq(seq.ok_or_else(|| format!("entry {id} has no number"))?),
             at: Time(at.parse().map_err(|_| format!("entry {id} has {at} for a time"))?),
             event: event.clone(),
-            changes: read_json(field("c")?).map_err(|why| format!("entry {id}: {why}"))?,
+            changes: read_json(text).map_err(|why| format!("entry {id}: {why}"))?,
         },
+        text: text.to_owned(),
         before: mark("p"),
         mark: mark("m"),
     })

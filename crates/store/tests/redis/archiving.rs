@@ -202,6 +202,33 @@ async fn a_node_leaves_a_stream_that_it_cannot_read_to_others() {
     engine.close().await;
 }
 
+/// While nodes are updated one after the other, one of this version archives what a later one decided.
+#[tokio::test]
+async fn what_a_later_version_says_besides_is_archived_to_the_letter() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 10).await;
+    engine.settled(event.clone()).await.expect("it is archived");
+    archive.set_away(true);
+    hold(&engine, &event, "ada", "b1").await.expect("units are free");
+    let was = rewrite_last(&redis, &event, "[]");
+    let text = was.replacen("\":{", "\":{\"of_tomorrow\": [1, \"\\u0061\"], ", 1);
+    assert_ne!(text, was);
+    rewrite_last(&redis, &event, &text);
+    // Whoever was about to append may have read the stream before; who comes after them has not.
+    let turned_away = archive.turned_away();
+    until("an attempt", || async { (archive.turned_away() > turned_away + 1).then_some(()) }).await;
+    archive.set_away(false);
+    engine.settled(event.clone()).await.expect("it is archived");
+    let archived = archive.of_event(&event);
+    let held = archived.last().expect("it is there");
+    let places = |change: &Change| matches!(change, Change::Hold(HoldChange::HoldPlaced { .. }));
+    assert!(held.changes.iter().any(places), "this version has understood it: {held:?}");
+    assert_eq!(archive.text_of(&event, held.seq), Some(text));
+    engine.close().await;
+}
+
 /// The ledger goes on once it is told that a payment has ended: what it has passed must not be lost.
 #[tokio::test]
 async fn the_end_of_a_payment_is_archived_before_it_is_answered() {

@@ -2,7 +2,7 @@
 
 use onrush_core::ids::EventId;
 use onrush_store::redis::{
-    Archive, ArchiveError, ArchivePending, Archived, Head, Mark, ToArchive, differ,
+    Archive, ArchiveError, ArchivePending, Archived, Head, Mark, ToArchive, ToArchiveEntry, differ,
 };
 use onrush_store::{FeedEntry, Seq};
 use std::collections::{HashMap, HashSet};
@@ -14,6 +14,8 @@ use tokio::sync::watch;
 struct State {
     /// Decisions of all events; the first one has number 1.
     entries: Vec<(FeedEntry, Option<Mark>)>,
+    /// The changes that came last with an event's own number, to the letter.
+    texts: HashMap<(EventId, Seq), String>,
     /// Numbers whose decisions are in files.
     filed: HashSet<usize>,
     /// How far each event has come, in the order they were created.
@@ -100,6 +102,11 @@ impl MemoryArchive {
         state.entries.iter().map(|(entry, _)| entry).filter(of_event).cloned().collect()
     }
 
+    /// The changes of a decision, to the letter.
+    pub(crate) fn text_of(&self, event: &EventId, seq: Seq) -> Option<String> {
+        self.state().texts.get(&(event.clone(), seq)).cloned()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -151,7 +158,10 @@ impl State {
             ..head
         });
         *self.head_mut(&what.event) = Head { epoch: what.epoch, ..newest };
-        self.entries.extend(fresh.into_iter().map(|decision| (decision.entry, decision.mark)));
+        for ToArchiveEntry { entry, text, mark } in fresh {
+            self.texts.insert((entry.event.clone(), entry.seq), text);
+            self.entries.push((entry, mark));
+        }
         Ok(())
     }
 
