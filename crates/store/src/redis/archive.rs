@@ -82,7 +82,8 @@ pub trait Archive: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`ArchiveError::Superseded`] if the event's epoch in the archive is higher,
-    /// [`ArchiveError::Diverged`] if the marks do not fit; nothing is written then.
+    /// [`ArchiveError::Diverged`] if the marks do not fit, or if decisions of a higher epoch leave out
+    /// some after the last archived one; nothing is written then.
     fn append(&self, what: ToArchive) -> Pending<()>;
 
     /// Decisions of all events with a number above `after`, in order.

@@ -22,6 +22,7 @@ use super::node::Node;
 use super::stream::{self, Streamed};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::Change;
+use onrush_core::ids::EventId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
@@ -162,8 +163,8 @@ async fn is_archived(
 /// Ends an epoch in which Redis and the archive have come to differ, and has the event rebuilt.
 async fn diverged(node: &Arc<Node>, known: &Arc<KnownEvent>, epoch: u64) {
     let event = &known.event;
-    match node.archive.begin_epoch(event.clone(), epoch).await {
-        Ok(_) => tracing::error!(
+    match begin_after(node, event, epoch).await {
+        Ok(()) => tracing::error!(
             %event,
             "Redis goes on from an older state than the archive's, as after a failover to a replica \
              that lagged behind: what it decided since is lost"
@@ -177,6 +178,26 @@ async fn diverged(node: &Arc<Node>, known: &Arc<KnownEvent>, epoch: u64) {
     }
     look_up(node, known).await;
     node.lost(known);
+}
+
+/// Begins an epoch that is higher than this one, unless somebody else has. An archive that lost its end
+/// may have lost epochs with it: these begin again, and nothing is decided in them.
+async fn begin_after(node: &Node, event: &EventId, epoch: u64) -> Result<(), ArchiveError> {
+    let mut last = epoch;
+    loop {
+        last = match node.archive.begin_epoch(event.clone(), last).await {
+            Ok(begun) if begun.epoch > epoch => return Ok(()),
+            Ok(begun) => begun.epoch,
+            Err(ArchiveError::Superseded) => {
+                let head = node.archive.head(event.clone()).await?;
+                if head.epoch > epoch {
+                    return Err(ArchiveError::Superseded);
+                }
+                head.epoch
+            }
+            Err(error) => return Err(error),
+        };
+    }
 }
 
 /// How far the archive has come, as it says itself.
@@ -353,15 +374,17 @@ impl Archiver {
         let head = self.node.archive.head(self.known.event.clone()).await;
         let head = head.map_err(|error| Obstacle::Unavailable(error.to_string()))?;
         let known = self.known.archived();
-        if head.epoch != known.epoch || head.seq >= known.seq {
+        // With its end it may have lost where this epoch began.
+        if head.epoch > known.epoch || head.seq >= known.seq {
             return Ok(false);
         }
         let next = Seq(head.seq.0 + 1);
         let page = stream::read(&self.node.client, &self.known, next, 1).await;
         let first = page.map_err(unavailable)?.into_iter().next();
-        let is_there = first
-            .and_then(Result::ok)
-            .is_some_and(|read| read.entry.seq == next && read.epoch == head.epoch);
+        let is_there = first.and_then(Result::ok).is_some_and(|read| {
+            let goes_on = !differ(read.before, head.mark);
+            read.entry.seq == next && read.epoch == known.epoch && goes_on
+        });
         if is_there {
             let (event, Seq(had), Seq(has)) = (&self.known.event, known.seq, head.seq);
             tracing::error!(%event, had, has, "the archive lost decisions; they are archived again");

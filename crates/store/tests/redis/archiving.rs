@@ -6,6 +6,7 @@ use crate::stage::{
 };
 use onrush_core::change::{BookingChange, HoldChange};
 use onrush_core::hold::OnDecline;
+use onrush_core::ids::EventId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::spec::PoolSpec;
 use onrush_core::types::AskedTypes;
@@ -159,6 +160,58 @@ async fn an_archive_that_lost_its_end_is_given_it_again() {
     assert_eq!(after[..before.len()], before, "what was lost is archived again");
     let head = archive.head(event.clone()).await.expect("it is there");
     assert_eq!((head.seq, head.epoch), (after[after.len() - 1].seq, 0), "nothing was rebuilt");
+}
+
+/// An event that was rebuilt, with one decision since, and an archive that lost both and the epoch.
+async fn of_a_lost_epoch(redis: &Redis, archive: &MemoryArchive) -> (RedisEngine, EventId) {
+    let engine = open(redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 10).await;
+    engine.settled(event.clone()).await.expect("it is archived");
+    redis.command(&["FLUSHALL"]).expect("Redis answers");
+    until("the rebuilt event", || async { hold(&engine, &event, "ada", "b1").await.ok() }).await;
+    engine.settled(event.clone()).await.expect("it is archived");
+    let head = archive.head(event.clone()).await.expect("it is there");
+    assert_eq!((head.epoch, head.seq), (1, Seq(4)));
+    archive.forget_epoch(1);
+    (engine, event)
+}
+
+fn assert_none_is_missing(archive: &MemoryArchive, event: &EventId) {
+    let numbers: Vec<_> = archive.of_event(event).iter().map(|entry| entry.seq.0).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn an_archive_that_lost_an_epoch_with_its_end_is_given_both_again() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let (engine, event) = of_a_lost_epoch(&redis, &archive).await;
+    hold(&engine, &event, "bob", "b2").await.expect("units are free");
+    engine.execute(event.clone(), confirm_command("bob", "b2")).await.expect("it is confirmed");
+    assert_none_is_missing(&archive, &event);
+    let head = archive.head(event.clone()).await.expect("it is there");
+    assert_eq!((head.epoch, head.seq), (1, Seq(6)), "nothing was rebuilt");
+    engine.close().await;
+}
+
+/// Then the event goes on from what is archived, in an epoch that nobody has decided in.
+#[tokio::test]
+async fn an_epoch_that_the_archive_lost_and_the_stream_has_not_is_over() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let (engine, event) = of_a_lost_epoch(&redis, &archive).await;
+    let feed = format!("onrush:{{{event}}}:feed");
+    assert_eq!(redis.command(&["XDEL", &feed, "4-0"]).expect("Redis answers").trim(), "1");
+    hold(&engine, &event, "bob", "b2").await.expect("units are free");
+    until("a later epoch", || async {
+        let head = archive.head(event.clone()).await.expect("it is there");
+        (head.epoch > 1).then_some(())
+    })
+    .await;
+    until("the rebuilt event", || async { hold(&engine, &event, "cat", "b3").await.ok() }).await;
+    engine.execute(event.clone(), confirm_command("cat", "b3")).await.expect("it is confirmed");
+    assert_none_is_missing(&archive, &event);
+    engine.close().await;
 }
 
 /// Whoever follows the feed has a turn that a node of a later version could use.

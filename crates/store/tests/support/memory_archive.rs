@@ -70,6 +70,14 @@ impl MemoryArchive {
         *head = Head { seq: last.seq, mark, ..*head };
     }
 
+    /// Loses its last decisions, all of one event, and with them that the event's epoch began.
+    pub(crate) fn forget_epoch(&self, count: usize) {
+        self.forget_last(count);
+        let mut state = self.state();
+        let event = state.entries.last().expect("some are left").0.event.clone();
+        state.head_mut(&event).epoch -= 1;
+    }
+
     /// Has it hold something that only a later version understands.
     pub(crate) fn set_unreadable(&self) {
         self.state().unreadable = true;
@@ -138,6 +146,10 @@ impl State {
         let head = *self.head_mut(&what.event);
         if what.epoch < head.epoch {
             return Err(ArchiveError::Superseded);
+        }
+        let first = what.decisions.first().map_or(head.seq, |first| first.entry.seq);
+        if what.epoch > head.epoch && first.0 > head.seq.0 + 1 {
+            return Err(ArchiveError::Diverged);
         }
         let known = what.decisions.iter().rfind(|decision| decision.entry.seq <= head.seq);
         let is_other = match known {

@@ -151,6 +151,29 @@ async fn epoch_that_is_over_is_refused() {
     assert_eq!(pg.events().await, Ok(vec![event("gala"), event("fair")]));
 }
 
+/// The epoch, and what it began with, were lost in a failover to a standby that lagged behind.
+#[tokio::test]
+async fn epoch_that_goes_on_from_more_than_is_archived_is_refused() {
+    let Some(books) = Books::new().await else { return };
+    let pg = books.pg();
+    append(pg, "gala", 0, rows(1..=3)).await;
+    for (of, before, rows) in [
+        ("gala", Some(104), marked(1, 5..=6)),
+        ("gala", None, rows(6..=6)),
+        ("fair", Some(101), marked(1, 2..=3)),
+    ] {
+        let appended = pg.append(event(of), 1, before, rows).await;
+        assert_eq!(appended, Ok(Appended::Diverged), "{of} {before:?}");
+    }
+    assert_eq!(pg.head(event("gala")).await, Ok(head(0, 3)));
+    assert_eq!(pg.head(event("fair")).await, Ok(head(0, 0)));
+    append(pg, "gala", 1, rows(4..=4)).await;
+    assert_eq!(pg.head(event("gala")).await, Ok(head(1, 4)));
+    let all = pg.read_feed(0, 9).await.expect("read");
+    let expected = [(1, "gala", 0, 1), (2, "gala", 0, 2), (3, "gala", 0, 3), (4, "gala", 1, 4)];
+    assert_eq!(short(&all), expected);
+}
+
 #[tokio::test]
 async fn what_an_epoch_that_began_earlier_replaces_is_lost_and_stays_in_the_table() {
     let Some(books) = Books::new().await else { return };
