@@ -143,7 +143,7 @@ async fn is_archived(
     if known.archived().epoch != head.epoch {
         return Ok(false);
     }
-    let mark = match known.archived_mark(head.seq) {
+    let mark = match known.archived_mark(head.epoch, head.seq) {
         Some(mark) => mark,
         None => {
             let before = Seq(head.seq.0.saturating_sub(1));
@@ -205,7 +205,7 @@ async fn look_up(node: &Node, known: &KnownEvent) {
     match node.archive.head(known.event.clone()).await {
         Ok(head) => {
             known.saw_archived(head);
-            known.saw_marks([(head.seq, head.mark)]);
+            known.saw_marks(head.epoch, [(head.seq, head.mark)]);
         }
         Err(error) => tracing::warn!(%error, "the archive cannot be asked how far it is"),
     }
@@ -359,7 +359,7 @@ impl Archiver {
                 Err(ArchiveError::Unavailable(why)) => return Err(Obstacle::Unavailable(why)),
                 Err(ArchiveError::Unreadable(why)) => return Err(Obstacle::Unreadable(why)),
             }
-            self.known.saw_marks(marks);
+            self.known.saw_marks(epoch, marks);
             self.known.saw_archived(head);
             self.trim(head.seq).await?;
             if read < PAGE && unreadable.is_none() {

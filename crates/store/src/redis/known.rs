@@ -24,8 +24,7 @@ pub(super) struct KnownEvent {
     head: Mutex<Head>,
     /// The last decision in the archive.
     archived: watch::Sender<Head>,
-    /// The marks of the decisions that were archived latest, as far as this node has seen them there.
-    marks: Mutex<VecDeque<(Seq, Option<Mark>)>>,
+    marks: Mutex<Marks>,
     /// Whether a task archives its decisions, or rebuilds it.
     pub(super) tasks: Mutex<Tasks>,
     /// Wakes the task that archives.
@@ -34,6 +33,14 @@ pub(super) struct KnownEvent {
     pub(super) turn: tokio::sync::Mutex<()>,
     /// Held by whoever runs a transaction.
     pub(super) transaction: tokio::sync::Mutex<()>,
+}
+
+/// The marks of the decisions of one epoch that were archived latest, as far as this node has seen them
+/// there, in order. Another epoch may have others under the same numbers.
+#[derive(Default)]
+struct Marks {
+    epoch: u64,
+    latest: VecDeque<(Seq, Option<Mark>)>,
 }
 
 /// Which tasks of an event run on this node; of each kind one at most.
@@ -85,7 +92,7 @@ impl KnownEvent {
     pub(super) fn forget(&self) {
         *lock(&self.head) = Head::default();
         self.archived.send_replace(Head::default());
-        lock(&self.marks).clear();
+        *lock(&self.marks) = Marks::default();
     }
 
     pub(super) fn archived(&self) -> Head {
@@ -107,26 +114,34 @@ impl KnownEvent {
     /// Takes note that the archive has less than it had.
     pub(super) fn archive_is_back_at(&self, head: Head) {
         self.archived.send_replace(head);
-        lock(&self.marks).retain(|(seq, _)| *seq <= head.seq);
+        lock(&self.marks).latest.retain(|(seq, _)| *seq <= head.seq);
     }
 
-    /// Takes note of marks that the archive has, in order.
-    pub(super) fn saw_marks(&self, of: impl IntoIterator<Item = (Seq, Option<Mark>)>) {
+    /// Takes note of marks that the archive has in an epoch, in order.
+    pub(super) fn saw_marks(&self, epoch: u64, of: impl IntoIterator<Item = (Seq, Option<Mark>)>) {
         let mut marks = lock(&self.marks);
-        for (seq, mark) in of {
-            while marks.back().is_some_and(|(known, _)| *known >= seq) {
-                marks.pop_back();
-            }
-            marks.push_back((seq, mark));
+        if epoch < marks.epoch {
+            return;
         }
-        let too_many = marks.len().saturating_sub(MARKS);
-        marks.drain(..too_many);
+        if epoch > marks.epoch {
+            *marks = Marks { epoch, ..Marks::default() };
+        }
+        let latest = &mut marks.latest;
+        for (seq, mark) in of {
+            while latest.back().is_some_and(|(known, _)| *known >= seq) {
+                latest.pop_back();
+            }
+            latest.push_back((seq, mark));
+        }
+        let too_many = latest.len().saturating_sub(MARKS);
+        latest.drain(..too_many);
     }
 
-    /// The mark that the archive has at this number, if this node has seen it there.
-    pub(super) fn archived_mark(&self, seq: Seq) -> Option<Option<Mark>> {
+    /// The mark that the archive has at this number, if this node has seen it there in this epoch.
+    pub(super) fn archived_mark(&self, epoch: u64, seq: Seq) -> Option<Option<Mark>> {
         let marks = lock(&self.marks);
-        marks.binary_search_by_key(&seq, |(seq, _)| *seq).ok().map(|at| marks[at].1)
+        let latest = (marks.epoch == epoch).then_some(&marks.latest)?;
+        latest.binary_search_by_key(&seq, |(seq, _)| *seq).ok().map(|at| latest[at].1)
     }
 
     /// Waits until the event is archived as far as `head`.
@@ -185,5 +200,29 @@ impl Known {
     /// All of them.
     pub(super) fn all(&self) -> Vec<Arc<KnownEvent>> {
         lock(&self.events).values().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It was rebuilt, and another node archived both decisions: this one hears of the last alone.
+    #[test]
+    fn mark_of_an_epoch_that_is_over_is_not_taken_for_the_archives() {
+        let known = KnownEvent::new("gala".parse().expect("an id"), Head::default());
+        let head = |epoch, seq, mark| Head { epoch, seq: Seq(seq), mark: Some(Mark(mark)) };
+        let saw = |head: Head| {
+            known.saw_archived(head);
+            known.saw_marks(head.epoch, [(head.seq, head.mark)]);
+        };
+        saw(head(0, 5, 105));
+        assert_eq!(known.archived_mark(0, Seq(5)), Some(Some(Mark(105))));
+        saw(head(1, 6, 206));
+        assert_eq!(known.archived_mark(1, Seq(5)), None, "the archive has to be asked");
+        assert_eq!(known.archived_mark(1, Seq(6)), Some(Some(Mark(206))));
+        // Nor does one who was late bring them back.
+        known.saw_marks(0, [(Seq(5), Some(Mark(105)))]);
+        assert_eq!(known.archived_mark(1, Seq(5)), None);
     }
 }
