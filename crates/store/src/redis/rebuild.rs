@@ -1,9 +1,11 @@
 //! An event whose latest decisions Redis has lost is made again from the archive.
 //!
 //! ```text
-//! a script says "lost" ─► shut the event ─► archive what its stream still has ─► begin another epoch
-//!                          (one node, by a lease)                                       │
-//!            open it ◄─ write all keys ◄─ replay the archive through the rules ◄────────┘
+//! a script says "lost" ─► shut the event ─► archive what its stream still has
+//!                          (one node, by a lease)                  │
+//!                                   replay the archive through the rules ─► begin another epoch
+//!                                                                                   │
+//!             open it ◄─ write all keys ◄─ replay what was archived meanwhile ◄─────┘
 //! ```
 //!
 //! While it is shut, its meta hash has numbers below all others, and every script of every node
@@ -37,8 +39,9 @@ const LEASE_MS: u32 = 6_000;
 const PAGE: usize = 1_000;
 /// Commands on their way to Redis at once.
 const AT_ONCE: usize = 32;
-/// How long somebody waits who cannot go on now.
-const RETRY: Duration = Duration::from_millis(100);
+/// How long somebody waits who cannot go on now: at first, and at most, as what stands in the way may
+/// stay there until somebody does something about it.
+const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3));
 
 /// Why an event is not rebuilt yet.
 #[derive(Debug)]
@@ -91,6 +94,7 @@ pub(super) fn start(node: &Arc<Node>, known: &Arc<KnownEvent>) {
         let known = &known.0;
         let begin = Instant::now();
         let event = known.event.clone();
+        let (mut pause, mut told) = (RETRY.0, String::new());
         while !node.is_stopping() {
             match (Rebuilder { node: &node, known, renewed: Instant::now() }).run().await {
                 Ok(head) => {
@@ -98,15 +102,28 @@ pub(super) fn start(node: &Arc<Node>, known: &Arc<KnownEvent>) {
                     tracing::warn!(%event, epoch = head.epoch, seq, took_ms, "the event is rebuilt");
                     break;
                 }
-                Err(Obstacle::Elsewhere) => {}
-                Err(obstacle) => tracing::error!(%event, %obstacle, "the event is not rebuilt yet"),
+                Err(Obstacle::Elsewhere) => pause = RETRY.0,
+                Err(obstacle) => {
+                    pause = longer(pause);
+                    // It is said once, however often it is tried in vain.
+                    let obstacle = obstacle.to_string();
+                    if obstacle != told {
+                        tracing::error!(%event, obstacle, "the event is not rebuilt yet");
+                        told = obstacle;
+                    }
+                }
             }
             tokio::select! {
-                () = sleep(RETRY) => {}
+                () = sleep(pause) => {}
                 () = node.stopping() => {}
             }
         }
     });
+}
+
+/// How long to wait after another attempt in vain.
+fn longer(pause: Duration) -> Duration {
+    (pause * 2).min(RETRY.1)
 }
 
 /// An event that this node rebuilds until this is dropped, by a panic too: then the next who needs
@@ -124,6 +141,14 @@ struct Rebuilder<'a> {
     node: &'a Arc<Node>,
     known: &'a Arc<KnownEvent>,
     renewed: Instant,
+}
+
+/// What the archive's decisions add up to, as far as they were read.
+struct Replayed {
+    event: Event,
+    last: Seq,
+    /// When the last one was decided.
+    at: Time,
 }
 
 /// What the script that shuts an event found.
@@ -204,8 +229,17 @@ impl Rebuilder<'_> {
             self.known.forget();
             return Ok(Head::default());
         }
+        // Only what can be replayed is worth another epoch: each ends what others have under way.
+        let event = Event::new(self.event().clone());
+        let mut replayed = Replayed { event, last: Seq::default(), at: Time(0) };
+        self.replay(&mut replayed, last.seq).await?;
         let head = self.node.archive.begin_epoch(self.event().clone(), archived.epoch).await?;
-        let (event, at) = self.replay(head.seq).await?;
+        // From now on nobody archives anything else.
+        self.replay(&mut replayed, head.seq).await?;
+        let Replayed { event, last, at } = replayed;
+        if last > head.seq {
+            return Err(Obstacle::Unavailable("the archive lost decisions meanwhile".to_owned()));
+        }
         self.write(event, head, at).await?;
         self.node.list_event(self.event(), at).await?;
         self.known.saw_archived(head);
@@ -306,24 +340,22 @@ impl Rebuilder<'_> {
         }
     }
 
-    /// The state that the archive's decisions add up to, and the time of the last one.
-    async fn replay(&mut self, last: Seq) -> Result<(Event, Time), Obstacle> {
-        let mut event = Event::new(self.event().clone());
-        let (mut after, mut at) = (Seq::default(), Time(0));
-        while after < last {
-            let page = self.archived_after(after, PAGE).await?;
+    /// Goes on through the archive's decisions, to this one at least.
+    async fn replay(&mut self, replayed: &mut Replayed, to: Seq) -> Result<(), Obstacle> {
+        while replayed.last < to {
+            let page = self.archived_after(replayed.last, PAGE).await?;
             let Some(newest) = page.last() else {
                 return Err(Obstacle::Broken(format!(
                     "the archive ends at {} and not at {}",
-                    after.0, last.0
+                    replayed.last.0, to.0
                 )));
             };
-            (after, at) = (newest.seq, newest.at);
-            replay_page(&mut event, &page).map_err(Obstacle::Broken)?;
+            (replayed.last, replayed.at) = (newest.seq, newest.at);
+            replay_page(&mut replayed.event, &page).map_err(Obstacle::Broken)?;
             self.renew().await?;
             tokio::task::yield_now().await;
         }
-        Ok((event, at))
+        Ok(())
     }
 
     /// Writes all of the event's keys and opens it.
@@ -429,4 +461,17 @@ pub(super) fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
         let why = why.or_else(|| panic.downcast_ref::<&str>().copied());
         why.unwrap_or("no reason given").to_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_in_vain_come_ever_later_up_to_a_limit() {
+        let pauses = std::iter::successors(Some(RETRY.0), |pause| Some(longer(*pause)));
+        let pauses: Vec<_> = pauses.take(9).collect();
+        assert!(pauses.is_sorted() && pauses[1] > pauses[0], "{pauses:?}");
+        assert_eq!(pauses.last(), Some(&RETRY.1));
+    }
 }

@@ -14,11 +14,12 @@ use onrush_core::settings::RoomSettings;
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use onrush_core::{Command, Event, Time};
 use onrush_store::flags::Flag;
-use onrush_store::redis::{Options, Probe, RedisEngine};
+use onrush_store::redis::{Archive, Options, Probe, RedisEngine};
 use onrush_store::{Ask, Engine, Failure, Seq};
-use onrush_testkit::{Redis, RedisCluster, RedisOptions, need};
+use onrush_testkit::{Log, Redis, RedisCluster, RedisOptions, need};
 use std::sync::Arc;
 use tokio::task::JoinSet;
+use tracing::Level;
 
 /// The state that the archive adds up to.
 fn replayed(archive: &MemoryArchive, event: &EventId) -> Event {
@@ -296,6 +297,43 @@ async fn what_this_node_cannot_read_is_not_given_up() {
     let hers = BookingOf { booking: id("b1"), user: None };
     engine.ask(event.clone(), hers).await.expect("the hold that was answered");
     assert_eq!(free_units(&engine, &event).await, 3);
+}
+
+/// Nobody can mend it but people, and an epoch ends what others have under way.
+#[tokio::test]
+async fn an_event_that_cannot_be_replayed_keeps_its_epoch_and_is_told_of_once() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let (log, _guard) = Log::begin(Level::ERROR);
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 5).await;
+    hold(&engine, &event, "ada", "b1").await.expect("a unit is free");
+    archived(&archive, &engine, &event, 4).await;
+    // What is left does not add up.
+    archive.file(&event);
+    redis.command(&["FLUSHALL"]).expect("Redis answers");
+    let asked = hold(&engine, &event, "bob", "b2").await;
+    assert!(matches!(asked, Err(Failure::Rebuilding { .. })), "{asked:?}");
+    let lease = format!("rebuild:{event}");
+    until("the fourth attempt", || async { (archive.terms(&lease) > 3).then_some(()) }).await;
+    assert_eq!(archive.head(event.clone()).await.expect("it is there").epoch, 0);
+    assert_eq!(log.count("the event is not rebuilt yet"), 1, "{}", log.text());
+}
+
+#[tokio::test]
+async fn what_is_archived_while_an_event_is_replayed_is_in_it() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 5).await;
+    hold(&engine, &event, "ada", "b1").await.expect("a unit is free");
+    archived(&archive, &engine, &event, 4).await;
+    archive.bring_last_late();
+    redis.command(&["FLUSHALL"]).expect("Redis answers");
+    once_rebuilt(&engine, &event, confirm_command("ada", "b1")).await.expect("it is hers");
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    assert_eq!(archive.of_event(&event).len(), 5);
+    assert_as_archived(&redis, &archive, &event).await;
 }
 
 /// Another failover in the middle of a rebuilding goes on from a replica that lacks the last writes:

@@ -18,6 +18,8 @@ struct State {
     texts: HashMap<(EventId, Seq), String>,
     /// Numbers whose decisions are in files.
     filed: HashSet<usize>,
+    /// A decision on its way, which comes in just before an epoch begins.
+    late: Option<(FeedEntry, Option<Mark>)>,
     /// How far each event has come, in the order they were created.
     heads: Vec<(EventId, Head)>,
     /// Each lease's holder, fencing number and end.
@@ -76,6 +78,13 @@ impl MemoryArchive {
         let mut state = self.state();
         let event = state.entries.last().expect("some are left").0.event.clone();
         state.head_mut(&event).epoch -= 1;
+    }
+
+    /// Has its last decision come in only when another epoch is about to begin.
+    pub(crate) fn bring_last_late(&self) {
+        let last = self.state().entries.last().cloned();
+        self.forget_last(1);
+        self.state().late = last;
     }
 
     /// Has it hold something that only a later version understands.
@@ -235,6 +244,11 @@ impl Archive for MemoryArchive {
 
     fn begin_epoch(&self, event: EventId, epoch: u64) -> ArchivePending<Head> {
         ready(self.here().and_then(|mut state| {
+            if let Some((entry, mark)) = state.late.take() {
+                let head = state.head_mut(&entry.event);
+                (head.seq, head.mark) = (entry.seq, mark);
+                state.entries.push((entry, mark));
+            }
             let head = state.head_mut(&event);
             if head.epoch != epoch {
                 return Err(ArchiveError::Superseded);
