@@ -59,6 +59,16 @@ struct Master {
     address: ConnectionAddr,
 }
 
+/// Who counts as the master after a look that began when `least` was the epoch known. Another look may
+/// have ended meanwhile, and seen a later configuration. What was known before it began is no better than
+/// what most Sentinels say, who may have been set up anew.
+fn latest_of(known: Option<&Master>, least: u64, told: Master) -> Master {
+    match known {
+        Some(known) if known.epoch > told.epoch.max(least) => known.clone(),
+        Some(_) | None => told,
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -130,6 +140,7 @@ impl Sentinels {
             return Err(failed.unwrap_or_else(|| away("there are no Sentinels to ask")));
         };
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let best = latest_of(known.as_ref(), least, best);
         if known.as_ref().is_some_and(|known| known.address != best.address) {
             tracing::warn!(address = %best.address, master = self.name, "Redis has another master");
         }
@@ -364,4 +375,27 @@ pub(super) fn with_host(address: &ConnectionAddr, host: String, port: u16) -> Co
 
 fn away(why: &str) -> RedisError {
     RedisError::from((ErrorKind::Io, "Redis behind Sentinels", why.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn master(epoch: u64) -> Master {
+        Master { epoch, address: ConnectionAddr::Tcp(format!("of-{epoch}"), 6379) }
+    }
+
+    #[test]
+    fn look_that_ends_late_does_not_lead_back_to_the_master_of_before() {
+        // It began before the failover, and another look has seen the failover meanwhile.
+        assert_eq!(latest_of(Some(&master(5)), 4, master(4)), master(5));
+        assert_eq!(latest_of(Some(&master(1)), 0, master(0)), master(1));
+        assert_eq!(latest_of(Some(&master(4)), 4, master(5)), master(5));
+        assert_eq!(latest_of(None, 0, master(4)), master(4));
+    }
+
+    #[test]
+    fn sentinels_that_were_set_up_anew_are_believed() {
+        assert_eq!(latest_of(Some(&master(5)), 5, master(0)), master(0));
+    }
 }
