@@ -106,8 +106,12 @@ impl<'a> Query<'a> {
         let order = columns.map(|column| format!("{column}{suffix}")).join(", ");
         // One more than is wanted says whether there are more.
         let more = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-        let Self { from, conditions, values, impossible, .. } = self;
-        let rest = format!("{conditions} ORDER BY {order} LIMIT {more}");
+        let Self { db, from, conditions, mut values, impossible } = self;
+        // As a value, so that a list has one text however long its pages are: connections keep
+        // statements ready by their texts.
+        values.push(Value::Integer(more));
+        let most = format!("{}{}", db.sign, values.len());
+        let rest = format!("{conditions} ORDER BY {order} LIMIT {most}");
         List { from, rest, values, is_empty: impossible || limit == 0, limit, key }
     }
 }
@@ -167,4 +171,30 @@ pub(super) fn containing(part: &str) -> Value {
     }
     pattern.push('%');
     Value::Text(pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_any_length_have_one_text() {
+        for sign in ['$', '?'] {
+            let db = Dialect { sign, truth: "1", has_nul: true };
+            let page = |limit| {
+                let mut query = Query::of(&db, "bookings");
+                query.equal("event_id", Some("gala"));
+                let order = (Order::Rising, ["created_at", "booking_id"]);
+                let after: ReadKey<2> = time_values;
+                let list = query.page(order, (Some("5/gala.1"), after), limit, String::clone);
+                let (sql, values) = list.query("*").expect("there can be rows");
+                (sql, values.len(), values.last().cloned())
+            };
+            let (sql, count, last) = page(9);
+            assert!(sql.ends_with(&format!("LIMIT {sign}4")), "{sql}");
+            assert_eq!(count, 4);
+            assert!(matches!(last, Some(Value::Integer(10))));
+            assert_eq!(page(usize::MAX).0, sql);
+        }
+    }
 }
