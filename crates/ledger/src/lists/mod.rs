@@ -170,7 +170,9 @@ pub(crate) fn receipts(db: &Dialect, filter: &ReceiptFilter, limit: usize) -> Li
         .page(order, (after.as_deref(), number_values), limit, |receipt| receipt.number.to_string())
 }
 
-/// Counts the bookings of one event whose money is under way, and those that lack a document.
+/// Counts the bookings of one event whose money is under way, and the payments of its bookings that
+/// lack a document. Either goes from the event's sagas to their payments: databases that are left to
+/// choose begin with all payments there are.
 pub(crate) static OPEN_MONEY: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT \
@@ -180,10 +182,10 @@ pub(crate) static OPEN_MONEY: LazyLock<String> = LazyLock::new(|| {
            AND refunds.status IN ('requested', 'sent')) \
           OR EXISTS (SELECT 1 FROM payments WHERE payments.booking_id = sagas.booking_id \
            AND payments.stage NOT IN ('void', 'captured', 'refunded')))), \
-         (SELECT count(*) FROM (SELECT {TAKING_COLUMNS} AS is_missing FROM payments \
-          WHERE captured_minor > 0 AND EXISTS (SELECT 1 FROM sagas \
-           WHERE sagas.booking_id = payments.booking_id AND sagas.event_id = $1)) AS takings \
-          WHERE is_missing)"
+         (SELECT CAST(coalesce(sum((SELECT count(*) FROM \
+          (SELECT {TAKING_COLUMNS} AS is_missing FROM payments \
+           WHERE payments.booking_id = sagas.booking_id AND captured_minor > 0) AS takings \
+          WHERE is_missing)), 0) AS BIGINT) FROM sagas WHERE event_id = $1)"
     )
 });
 

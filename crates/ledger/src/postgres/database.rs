@@ -16,9 +16,9 @@ use tokio_postgres::{Config, Row};
 /// How often something is tried that met something else on the same rows.
 const ATTEMPTS: u32 = 5;
 
-/// Every statement but the sums goes by an index. Plans that are made while the tables are small,
-/// and kept, would go through whole tables long after these have grown: a sale fills them within
-/// minutes.
+/// Every statement goes by an index, but the sums and those of tables that stay small. Plans that are
+/// made while the tables are small, and kept, would go through whole tables long after these have
+/// grown: a sale fills them within minutes.
 const PLANS: &str =
     "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
 

@@ -252,10 +252,15 @@ impl Ask<Option<Time>> for NextDue {
 
 /// Gives back what a node took up.
 pub(super) async fn unclaim(db: &impl GenericClient, node: &str) -> Result<(), Fault> {
-    for table in ["sagas", "deliveries"] {
+    // Each as the condition of an index has it.
+    for (table, which) in [
+        ("sagas", "stuck IS NULL AND next_at IS NOT NULL"),
+        ("sagas", "stuck IS NOT NULL"),
+        ("deliveries", "next_at IS NOT NULL"),
+    ] {
         let sql = format!(
             "UPDATE {table} SET claimed_by = NULL, claimed_until = NULL \
-             WHERE claimed_by = $1 AND next_at IS NOT NULL"
+             WHERE claimed_by = $1 AND {which}"
         );
         execute(db, &sql, &[&node]).await?;
     }

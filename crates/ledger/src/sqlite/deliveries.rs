@@ -22,7 +22,7 @@ static DUE: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Reads what was to be told of some bookings.
-static ABOUT: LazyLock<String> = LazyLock::new(|| {
+pub(super) static ABOUT: LazyLock<String> = LazyLock::new(|| {
     let message = Message::list();
     format!(
         "SELECT {message}, (SELECT json_group_array(channel) \

@@ -19,6 +19,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V13__retention.sql"),
     include_str!("../../migrations/sqlite/V14__addressees.sql"),
     include_str!("../../migrations/sqlite/V15__named.sql"),
+    include_str!("../../migrations/sqlite/V16__found.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.
@@ -44,4 +45,39 @@ pub(super) fn run(connection: &Connection) -> rusqlite::Result<()> {
         connection.execute_batch("ROLLBACK")?;
     }
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::deliveries::ABOUT;
+    use super::super::query::SQLITE;
+    use super::*;
+    use crate::booking::BuyerOf;
+    use crate::lists;
+    use crate::rows::Record;
+    use crate::saga::{Saga, SagaFilter};
+
+    /// Tables that grow with all that is sold.
+    const GROW: [&str; 6] = ["bookings", "messages", "payments", "receipts", "refunds", "sagas"];
+
+    #[test]
+    fn what_is_asked_of_one_event_or_booking_needs_no_look_at_all_there_are() {
+        let tables = Connection::open_in_memory().expect("opened");
+        run(&tables).expect("made");
+        let event: onrush_core::ids::EventId = "gala".parse().expect("an id");
+        let of_event = SagaFilter { event: Some(event.clone()), ..SagaFilter::default() };
+        let sagas = lists::sagas(&SQLITE, &of_event, 9);
+        let (sagas, _) = sagas.query(&Saga::list()).expect("there can be some");
+        let whose = lists::bookings_of(&BuyerOf::Event(event));
+        for sql in [ABOUT.as_str(), lists::OPEN_MONEY.as_str(), whose, &sagas] {
+            let plan = format!("EXPLAIN QUERY PLAN {sql}");
+            let mut plan = tables.prepare(&plan).expect("a plan");
+            let mut steps = plan.raw_query();
+            while let Some(step) = steps.next().expect("a step") {
+                let step: String = step.get(3).expect("a text");
+                let table = step.strip_prefix("SCAN ").and_then(|what| what.split(' ').next());
+                assert!(table.is_none_or(|table| !GROW.contains(&table)), "{step}: {sql}");
+            }
+        }
+    }
 }

@@ -186,7 +186,8 @@ fn names(connection: &Connection, sql: &str) -> Result<Names, String> {
 }
 
 /// What takes a ledger's tables back by one version, newest first, with that version's number.
-const LEDGER_BEFORE: [(u32, &str); 11] = [
+const LEDGER_BEFORE: [(u32, &str); 12] = [
+    (15, "DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; PRAGMA user_version = 15;"),
     (14, "DROP INDEX receipts_named; PRAGMA user_version = 14;"),
     (
         13,
@@ -220,7 +221,7 @@ const LEDGER_BEFORE: [(u32, &str); 11] = [
 ];
 
 /// The version of ledgers that servers of now write.
-const LEDGER_NOW: u32 = 15;
+const LEDGER_NOW: u32 = 16;
 
 /// Makes the files those of a version before; false if they are not those of now.
 pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {

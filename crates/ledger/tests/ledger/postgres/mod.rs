@@ -38,6 +38,7 @@ mod files;
 mod history;
 mod news;
 mod nodes;
+mod plans;
 mod restart;
 mod room_nights;
 mod shared;

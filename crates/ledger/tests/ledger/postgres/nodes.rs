@@ -259,6 +259,7 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
          ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; DROP TABLE browser_sessions; \
          DROP TABLE events_over; ALTER TABLE feed DROP COLUMN mark; \
          DROP TABLE feed_files; ALTER TABLE feed_head DROP COLUMN identity; \
+         DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; \
          DELETE FROM onrush_migrations WHERE version >= 8",
     );
     books.reopen().await;
@@ -270,7 +271,10 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
 async fn answers_of_before_in_which_an_address_stands_are_not_kept() {
     let Some(mut books) = Books::new().await else { return };
     answered_by_mail_servers(&*books).await;
-    books.sql("DROP INDEX receipts_named; DELETE FROM onrush_migrations WHERE version >= 18");
+    books.sql(
+        "DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; DROP INDEX receipts_named; \
+         DELETE FROM onrush_migrations WHERE version >= 18",
+    );
     books.reopen().await;
     answers_are_kept_without_addresses(&*books).await;
 }

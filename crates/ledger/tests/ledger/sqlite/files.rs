@@ -50,7 +50,7 @@ fn refusal(dir: &Path) -> OpenError {
 }
 
 /// The version of the tables: one for each step there is.
-const NEWEST: u32 = 15;
+const NEWEST: u32 = 16;
 /// What a later program would make of them.
 const NEWER: u32 = NEWEST + 1;
 
@@ -342,7 +342,8 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
              ALTER TABLE bookings DROP COLUMN prices_minor; \
              ALTER TABLE bookings DROP COLUMN types; DROP TABLE receipts; \
              ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; \
-             DROP TABLE browser_sessions; DROP TABLE events_over; PRAGMA user_version = 6",
+             DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX messages_by_booking; \
+             DROP INDEX sagas_by_event; PRAGMA user_version = 6",
         )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
@@ -389,7 +390,8 @@ async fn a_ledger_of_before_receipts_has_none_and_issues_from_the_first_number()
     sql(dir.path())
         .execute_batch(
             "DROP TABLE receipts; ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; \
-             DROP TABLE browser_sessions; DROP TABLE events_over; PRAGMA user_version = 9",
+             DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX messages_by_booking; \
+             DROP INDEX sagas_by_event; PRAGMA user_version = 9",
         )
         .expect("as it was");
     assert!(matches!(LedgerReader::open(dir.path()), Err(OpenError::Older { version: 9, .. })));
@@ -406,7 +408,8 @@ const PAYMENTS_OF_BEFORE: &str = "ALTER TABLE payments DROP COLUMN capture; \
     'open', 'closing', 'closed', 'void', 'captured', 'refunding', 'returned', 'refunded')); \
     UPDATE payments SET stage = newer; ALTER TABLE payments DROP COLUMN newer; DROP TABLE actions; \
     DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX receipts_by_email; \
-    DROP INDEX receipts_named; ALTER TABLE receipts DROP COLUMN buyer_email_lower; PRAGMA user_version = 10";
+    DROP INDEX receipts_named; ALTER TABLE receipts DROP COLUMN buyer_email_lower; \
+    DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; PRAGMA user_version = 10";
 
 #[tokio::test]
 async fn payments_of_before_stay_at_their_stages_and_took_their_money_at_once() {
@@ -440,7 +443,10 @@ async fn answers_of_before_in_which_an_address_stands_are_not_kept() {
     answered_by_mail_servers(&ledger).await;
     ledger.close();
     sql(dir.path())
-        .execute_batch("DROP INDEX receipts_named; PRAGMA user_version = 14")
+        .execute_batch(
+            "DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; DROP INDEX receipts_named; \
+             PRAGMA user_version = 14",
+        )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
     answers_are_kept_without_addresses(&ledger).await;
