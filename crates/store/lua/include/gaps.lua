@@ -5,6 +5,7 @@
 --
 -- Meta fields to open with: gaps, 'at:gap_ms,…' of the latest
 --#include begin
+--#include change
 local gaps = {}
 local GAPS_KNOWN = 32
 

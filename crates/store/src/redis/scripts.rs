@@ -48,6 +48,7 @@ static PARTS: LazyLock<Parts<'static>> = LazyLock::new(|| {
         "claims",
         "counts",
         "ended",
+        "gaps",
         "gone",
         "holds",
         "joining",
