@@ -33,7 +33,15 @@ async function shopper(
 ) {
   const visitor = await visit(browser);
   await before?.(visitor.page);
+  let caughtUp: Promise<void> | undefined;
   if (late) {
+    // What was taken before its stream began it learns from an answer, the second one about all seats.
+    caughtUp = new Promise((resolve) => {
+      let answers = 0;
+      visitor.page.on("response", (response) => {
+        if (new URL(response.url()).pathname.endsWith("/seats/status") && ++answers === 2) resolve();
+      });
+    });
     await visitor.page.routeWebSocket(/\/ws\?/, (socket) => {
       const there = socket.connectToServer();
       there.onMessage((text) => {
@@ -43,6 +51,7 @@ async function shopper(
   }
   await visitor.page.goto(`${server.url}/events/${event}/choose`);
   await visitor.page.getByRole("button", { name: "Choose from a list" }).click();
+  await caughtUp;
   return visitor;
 }
 
