@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-const START_WITHIN: Duration = Duration::from_secs(120);
+const START_WITHIN: Duration = Duration::from_secs(300);
 
 /// The version that `scripts/need.sh` fetches.
 const VERSION: &str = "4.1.1";

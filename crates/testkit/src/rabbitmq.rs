@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const START_WITHIN: Duration = Duration::from_secs(120);
+const START_WITHIN: Duration = Duration::from_secs(300);
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Debian's programs on the search path change the user before they read our settings; these do not.
