@@ -214,9 +214,23 @@ impl Node {
     fn spawn_epmd(&self, program: &Path) -> Result<Server, NotStarted> {
         let mut command = tied_command(program, None);
         command.args(["-address", "127.0.0.1", "-port", &self.epmd_port.to_string()]);
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.epmd_port));
         Server::spawn("epmd", command, self.folder.join("epmd.log"))?
-            .ready(TIMEOUT, |_| TcpStream::connect_timeout(&address, TIMEOUT).is_ok())
+            .ready(TIMEOUT, |_| self.speaks_epmd())
+    }
+
+    /// Whether an epmd has the port: of anybody else there Erlang would wait for an answer for ever.
+    fn speaks_epmd(&self) -> bool {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.epmd_port));
+        let names = || {
+            let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+            stream.set_read_timeout(Some(TIMEOUT))?;
+            // NAMES_REQ, one byte long; the answer begins with its port.
+            stream.write_all(b"\x00\x01n")?;
+            let mut port = [0; 4];
+            stream.read_exact(&mut port)?;
+            std::io::Result::Ok(u32::from_be_bytes(port))
+        };
+        names().is_ok_and(|port| port == u32::from(self.epmd_port))
     }
 
     fn speaks_amqp(&self) -> bool {
