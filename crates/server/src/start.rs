@@ -121,7 +121,8 @@ impl Server {
         // Of a cluster the events are the other nodes' as well, and Redis and PostgreSQL are not files here.
         let accepts = state.config.accept_restored && backend.cluster.is_none();
         restored::begin(&data, accepts, &*state.sale.engine, &state.sale.draws).await?;
-        if let Err(error) = state.nodes.versions.share(&state.config).await {
+        let parts = http::pages::parts(&state.config);
+        if let Err(error) = state.nodes.versions.share(&parts).await {
             tracing::warn!(%error, "until a next start, nodes of other versions lack this one's pages");
         }
         drop(state_slot.set(state.clone()));

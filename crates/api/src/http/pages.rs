@@ -39,6 +39,12 @@ The pages of this Onrush were not built; the API works without them, and /docs s
 To have them, install Node.js 20.19 or later with npm, then run in the checkout:\n\n\
   make pages && cargo build --release\n";
 
+/// The files of this node's pages whose names have their contents' digest in them.
+#[must_use]
+pub fn parts(config: &Config) -> BTreeMap<String, Bytes> {
+    Source { dir: config.pages.as_deref() }.parts()
+}
+
 /// Answers whatever no other path does: a page, one of its parts, or that there is nothing.
 pub async fn pages(
     State(config): State<Arc<Config>>,
@@ -188,7 +194,6 @@ impl Source<'_> {
         find(name, accepted, |file| self.read(file))
     }
 
-    /// The files whose names have their contents' digest in them.
     fn parts(&self) -> BTreeMap<String, Bytes> {
         let names: Vec<String> = match self.dir {
             Some(dir) => {

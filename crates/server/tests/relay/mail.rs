@@ -330,35 +330,6 @@ async fn money_that_comes_too_late_buys_the_places_or_goes_back_and_the_buyer_is
     }
 }
 
-impl Shop {
-    /// Lets time pass until so many holds have run out, and waits until that is decided: else nothing
-    /// is to be told yet.
-    async fn run_out(&self, holds: u64) {
-        // What a mail is about stands in the ledger once the feed was followed; else it is sent
-        // later, and time stands still.
-        self.settled("mail").await;
-        let before = self.committed();
-        self.clock.advance_ms(600_000);
-        crate::told::until("the holds run out", async || {
-            (self.committed() >= before + holds).then_some(())
-        })
-        .await;
-        self.server.sagas().look();
-    }
-
-    /// Lets time pass until every mail is sent or left out.
-    async fn everything_told(&self) {
-        for _ in 0..20 {
-            if self.settled("mail").await.is_none() {
-                return;
-            }
-            self.pass_to_next("mail").await;
-            self.server.sagas().look();
-        }
-        panic!("there is always another mail to be tried");
-    }
-}
-
 #[tokio::test]
 async fn a_payment_that_was_begun_and_never_tried_brings_no_mail_to_a_stranger() {
     let sink = Sink::start();

@@ -49,6 +49,31 @@ impl Shop {
         self.server.sagas().told.notify_one();
     }
 
+    /// Lets time pass until so many holds have run out, and waits until that is decided: else nothing
+    /// is to be told yet.
+    pub(crate) async fn run_out(&self, holds: u64) {
+        // What a mail is about stands in the ledger once the feed was followed; else it is sent
+        // later, and time stands still.
+        self.settled("mail").await;
+        let before = self.committed();
+        self.clock.advance_ms(600_000);
+        until("the holds run out", async || (self.committed() >= before + holds).then_some(()))
+            .await;
+        self.server.sagas().look();
+    }
+
+    /// Lets time pass until every mail is sent or left out.
+    pub(crate) async fn everything_told(&self) {
+        for _ in 0..20 {
+            if self.settled("mail").await.is_none() {
+                return;
+            }
+            self.pass_to_next("mail").await;
+            self.server.sagas().look();
+        }
+        panic!("there is always another mail to be tried");
+    }
+
     /// What the channel gave up, once there is something.
     pub(crate) async fn dead(&self, channel: &str) -> Vec<Value> {
         let path = format!("/messages/dead?channel={channel}");

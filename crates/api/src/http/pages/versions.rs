@@ -1,12 +1,10 @@
 //! Parts of pages that other versions have. While a cluster is updated, documents of one node name
 //! parts that another was not built with; so each node puts its own where all find them.
 
-use super::Source;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use onrush_base::cluster_store::{ClusterStore, wait_for_turn};
-use onrush_base::config::Config;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -45,14 +43,12 @@ impl Versions {
     ///
     /// # Errors
     /// If the database cannot be used.
-    pub async fn share(&self, config: &Config) -> io::Result<()> {
-        let Some(cluster) = &self.cluster else { return Ok(()) };
-        let parts = Source { dir: config.pages.as_deref() }.parts();
-        if parts.is_empty() {
+    pub async fn share(&self, parts: &BTreeMap<String, Bytes>) -> io::Result<()> {
+        let Some(cluster) = self.cluster.as_ref().filter(|_| !parts.is_empty()) else {
             return Ok(());
-        }
+        };
         wait_for_turn(&**cluster, "pages", SHARE_MS).await?;
-        let shared = share(&**cluster, &parts).await;
+        let shared = share(&**cluster, parts).await;
         cluster.end_turn("pages".to_owned()).await?;
         // Our own need not be read.
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(shared?, HashMap::new());
@@ -149,7 +145,6 @@ mod tests {
     use super::*;
     use onrush_base::cluster_store::{Pending, WantedPool};
     use onrush_core::ids::EventId;
-    use std::path::Path;
     use std::sync::Mutex;
 
     /// What nodes share, in memory; it counts looks at the list.
@@ -173,16 +168,9 @@ mod tests {
 
         /// A node whose pages have this one part, which says so, starts and ends.
         async fn start(&self, part: &str) {
-            let dir = tempfile::tempdir().unwrap();
-            put(dir.path(), part);
-            let config = Config { pages: Some(dir.path().to_owned()), ..Config::default() };
-            self.node().share(&config).await.unwrap();
+            let parts = BTreeMap::from([(format!("{PARTS}{part}"), part.to_owned().into())]);
+            self.node().share(&parts).await.unwrap();
         }
-    }
-
-    fn put(pages: &Path, part: &str) {
-        std::fs::create_dir_all(pages.join(PARTS)).unwrap();
-        std::fs::write(pages.join(PARTS).join(part), part).unwrap();
     }
 
     fn ready<T: Send + 'static>(value: T) -> Pending<T> {
