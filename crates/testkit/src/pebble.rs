@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-const START_WITHIN: Duration = Duration::from_secs(30);
+const START_WITHIN: Duration = Duration::from_secs(300);
 
 /// How an authority is started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

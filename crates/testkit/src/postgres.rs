@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-const START_WITHIN: Duration = Duration::from_secs(60);
+const START_WITHIN: Duration = Duration::from_secs(300);
 
 /// Debian has each version in a folder of its own under this, none of them on the search path.
 const VERSIONS: &str = "/usr/lib/postgresql";

@@ -15,7 +15,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-const START_WITHIN: Duration = Duration::from_secs(30);
+const START_WITHIN: Duration = Duration::from_secs(300);
 
 /// How a Redis server is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

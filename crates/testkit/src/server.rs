@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// How long a server may take to end after SIGTERM before it is killed.
-const END_WITHIN: Duration = Duration::from_secs(10);
+const END_WITHIN: Duration = Duration::from_secs(60);
 
 /// How much of a log an error carries.
 const LOG_TAIL_LINES: usize = 40;

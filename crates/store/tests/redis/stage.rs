@@ -25,7 +25,7 @@ use tokio::time::timeout;
 static EVENTS: AtomicU32 = AtomicU32::new(0);
 
 /// Longer than anything here takes; a test that waits that long has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn id<T: FromStr>(text: &str) -> T {
     text.parse().unwrap_or_else(|_| panic!("{text} is an id"))
