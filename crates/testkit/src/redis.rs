@@ -16,6 +16,8 @@ use std::path::Path;
 use std::time::Duration;
 
 const START_WITHIN: Duration = Duration::from_secs(300);
+/// How long those that are left may take to agree on a successor.
+const FAILOVER_WITHIN: Duration = Duration::from_secs(120);
 
 /// How a Redis server is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

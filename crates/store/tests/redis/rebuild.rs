@@ -1,8 +1,8 @@
 //! An event that Redis has lost, as a whole or its last decisions, is made again from the archive.
 
 use crate::stage::{
-    MemoryArchive, OF_TOMORROW, confirm_command, done, flash_sale, free_units, hold, hold_command,
-    id, open, rewrite_last, until,
+    MemoryArchive, OF_TOMORROW, confirm_command, done, flash_sale, free_units, free_units_again,
+    hold, hold_command, id, once_known, open, rewrite_last, until,
 };
 use crate::visitors::{drawn, join_many, lapse_in_order, seed, stream};
 use crate::world::{self, World, key, user};
@@ -443,7 +443,8 @@ async fn a_confirmation_that_is_lost_before_it_is_archived_is_not_promised() {
 async fn a_primary_that_dies_takes_nothing_confirmed_with_it() {
     let Some(mut cluster) = need(RedisCluster::start()) else { return };
     let archive = MemoryArchive::new();
-    let options = Options::new(cluster.urls(), true, Arc::new(archive.other_node()));
+    let usual = Options::new(cluster.urls(), true, Arc::new(archive.other_node()));
+    let options = Options { timeout_ms: 10_000, archive_timeout_ms: 20_000, ..usual };
     let engine = RedisEngine::open(options).await.expect("the engine begins");
     let event = flash_sale(&engine, 1_000).await;
     let mut confirmed = Vec::new();
@@ -457,20 +458,16 @@ async fn a_primary_that_dies_takes_nothing_confirmed_with_it() {
     assert_eq!(confirmed.len(), 40);
     let meta = format!("onrush:{{{event}}}:meta");
     cluster.kill_primary_of(&meta).expect("it runs");
-    until("the event on another node", || async {
-        match engine.execute(event.clone(), hold_command("bob", "after")).await {
-            Err(Failure::Rebuilding { .. } | Failure::Unreachable | Failure::Busy { .. }) => None,
-            other => Some(other),
-        }
-    })
-    .await
-    .expect("units are left");
+    let after = once_known(|| engine.execute(event.clone(), hold_command("bob", "after"))).await;
+    after.expect("units are left");
+    cluster.wait_for_failover(&meta).expect("its replica has taken over");
     for booking in confirmed {
         let question = BookingOf { booking: id(&booking), user: None };
-        let view = engine.ask(event.clone(), question).await.expect("it is there").value;
+        let asked = once_known(|| engine.ask(event.clone(), question.clone())).await;
+        let view = asked.expect("it is there").value;
         assert_eq!(view.state.status(), HoldStatus::Confirmed, "{booking}");
     }
-    assert_eq!(free_units(&engine, &event).await, 959);
-    let report = engine.audit().await.expect("Redis and the archive answer");
+    assert_eq!(free_units_again(&engine, &event).await, 959);
+    let report = once_known(|| engine.audit()).await.expect("Redis and the archive answer");
     assert_eq!(report.violations, Vec::<String>::new());
 }

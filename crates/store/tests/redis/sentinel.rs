@@ -1,9 +1,11 @@
 //! A master behind Sentinels: found by its name, left when another one takes over.
 
-use crate::stage::{MemoryArchive, confirm_command, flash_sale, hold, hold_command, id, until};
+use crate::stage::{
+    MemoryArchive, confirm_command, flash_sale, free_units_again, hold, hold_command, id, until,
+};
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
-use onrush_core::question::{AvailabilityNow, BookingOf};
+use onrush_core::question::BookingOf;
 use onrush_core::{Command, Refusal};
 use onrush_store::flags::Flag;
 use onrush_store::redis::{Options, RedisEngine};
@@ -64,13 +66,6 @@ async fn buy(engine: Arc<RedisEngine>, event: EventId, user: String) -> bool {
     }
 }
 
-/// Each connection may find only now that it broke, and whoever asks by it is told so.
-async fn free(engine: &RedisEngine, event: &EventId) -> u32 {
-    let left =
-        until("an answer", || async { engine.ask(event.clone(), AvailabilityNow).await.ok() });
-    left.await.value.pools.iter().map(|pool| pool.units.free).sum()
-}
-
 async fn assert_confirmed(engine: &RedisEngine, event: &EventId, users: &[String]) {
     for user in users {
         let question = BookingOf { booking: id(&format!("b-{user}")), user: None };
@@ -116,7 +111,7 @@ async fn sell_through(
         all.into_iter().filter_map(|(user, has_it)| has_it.then_some(user)).collect();
     assert_eq!(happy.len(), 60, "each unit is sold once");
     assert_confirmed(&other, &event, &happy).await;
-    assert_eq!(free(&one, &event).await, 0);
+    assert_eq!(free_units_again(&one, &event).await, 0);
     for engine in [&one, &other] {
         let report = until("a report", || async { engine.audit().await.ok() }).await;
         assert_eq!(report.violations, Vec::<String>::new());
@@ -139,7 +134,7 @@ async fn a_sale_goes_on_at_the_new_master_when_the_old_one_dies() {
     for sentinel in sentinels.sentinels_mut() {
         sentinel.kill();
     }
-    assert_eq!(free(&engine, &event).await, 0);
+    assert_eq!(free_units_again(&engine, &event).await, 0);
     sentinels.servers_mut()[new].kill();
     let asked = engine.ask(event.clone(), BookingOf { booking: id("b-u1"), user: None }).await;
     assert_eq!(asked.map(drop), Err(Failure::Unreachable));
@@ -154,7 +149,7 @@ async fn a_master_that_stood_still_is_no_master_when_it_goes_on() {
         all.servers_mut()[old].resume();
     })
     .await;
-    assert_eq!(free(&engine, &event).await, 0);
+    assert_eq!(free_units_again(&engine, &event).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -170,7 +165,7 @@ async fn transactions_follow_the_master_too() {
     sentinels.wait_for_another_than(0).expect("the replica is promoted");
     decided(&engine, &event, hold_command("bob", "b2")).await.expect("units are free");
     decided(&engine, &event, hold_command("ada", "b1")).await.expect("it is hers, or was lost");
-    assert_eq!(free(&engine, &event).await, 8);
+    assert_eq!(free_units_again(&engine, &event).await, 8);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -225,5 +220,5 @@ async fn sentinels_and_master_are_spoken_with_over_tls_as_users_of_their_acls() 
     sentinels.servers_mut()[0].kill();
     sentinels.wait_for_another_than(0).expect("the replica is promoted");
     decided(&engine, &event, hold_command("bob", "b2")).await.expect("units are free");
-    assert_eq!(free(&engine, &event).await, 8);
+    assert_eq!(free_units_again(&engine, &event).await, 8);
 }

@@ -103,6 +103,31 @@ pub(crate) async fn free_units(engine: &RedisEngine, event: &EventId) -> u32 {
     left.pools.iter().map(|pool| pool.units.free).sum()
 }
 
+/// Asks again as long as nobody can say, as after a failover: each connection may find only then that it
+/// broke, whoever asks by it is told so, and an event may have to be rebuilt.
+pub(crate) async fn once_known<T, F: Future<Output = Result<T, Failure>>>(
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, Failure> {
+    until("an answer", || {
+        let attempt = attempt();
+        async move {
+            match attempt.await {
+                Err(Failure::Unreachable | Failure::Rebuilding { .. } | Failure::Busy { .. }) => {
+                    None
+                }
+                known => Some(known),
+            }
+        }
+    })
+    .await
+}
+
+/// The same as [`free_units`] after a failover.
+pub(crate) async fn free_units_again(engine: &RedisEngine, event: &EventId) -> u32 {
+    let left = once_known(|| engine.ask(event.clone(), AvailabilityNow)).await;
+    left.expect("it is there").value.pools.iter().map(|pool| pool.units.free).sum()
+}
+
 /// Tries again until there is something, and says `what` was waited for if there never is.
 pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
     what: &str,

@@ -1,6 +1,6 @@
 //! A Redis Cluster of three primaries and three replicas.
 
-use super::{Kind, Redis, RedisOptions, START_WITHIN};
+use super::{FAILOVER_WITHIN, Kind, Redis, RedisOptions, START_WITHIN};
 use crate::free_port::free_port;
 use crate::need::NotStarted;
 use crate::resp::field;
@@ -9,8 +9,13 @@ use crate::server::wait_until;
 const PRIMARIES: usize = 3;
 const SLOTS: u16 = 16_384;
 
-/// How long a replica may be silent before it is given up, and a primary before its replica takes over.
-const NODE_TIMEOUT_MS: u32 = 1_000;
+/// How long a replica may be silent before it is given up, and a primary before its replica takes over:
+/// a machine that is busy with others makes all of them stand still for a while.
+const NODE_TIMEOUT_MS: u32 = 5_000;
+
+/// The same while they get to know each other, and while one that was killed is missed: a test waits
+/// for both.
+const HASTY_TIMEOUT_MS: u32 = 1_000;
 
 /// Three primaries with one replica each, that take over from one another as Redis Cluster does.
 #[derive(Debug)]
@@ -58,6 +63,8 @@ impl RedisCluster {
         let say = |node: &Redis, parts: &[&str]| {
             node.command(parts).map_err(|error| node.server.failure(error))
         };
+        // Half of it is how often they ask each other for news.
+        self.set_node_timeout(HASTY_TIMEOUT_MS);
         let first = &self.nodes[0];
         let share = SLOTS / PRIMARIES as u16 + 1;
         for (n, node) in self.nodes.iter().enumerate() {
@@ -80,7 +87,18 @@ impl RedisCluster {
             let primary = say(&self.nodes[n], &["CLUSTER", "MYID"])?;
             say(replica, &["CLUSTER", "REPLICATE", &primary])?;
         }
-        self.wait_until_whole()
+        self.wait_until_whole()?;
+        self.set_node_timeout(NODE_TIMEOUT_MS);
+        Ok(())
+    }
+
+    /// Has all that live give a silent node up after so long.
+    fn set_node_timeout(&self, timeout_ms: u32) {
+        let timeout_ms = timeout_ms.to_string();
+        for node in &self.nodes {
+            // A dead one gives nobody up.
+            let _ = node.command(&["CONFIG", "SET", "cluster-node-timeout", &timeout_ms]);
+        }
     }
 
     /// The nodes' addresses as URLs, `redis://127.0.0.1:<port>`.
@@ -142,6 +160,8 @@ impl RedisCluster {
     }
 
     /// Kills the primary of the key's slot with SIGKILL; returns its place in [`RedisCluster::nodes`].
+    /// It is missed soon. From then on others are given up as soon, until
+    /// [`RedisCluster::wait_for_failover`] has come back.
     ///
     /// # Errors
     ///
@@ -149,6 +169,7 @@ impl RedisCluster {
     pub fn kill_primary_of(&mut self, key: &str) -> Result<usize, NotStarted> {
         let primary = self.primary_of(key)?;
         self.nodes[primary].kill();
+        self.set_node_timeout(HASTY_TIMEOUT_MS);
         Ok(primary)
     }
 
@@ -161,10 +182,11 @@ impl RedisCluster {
     pub fn wait_for_failover(&self, key: &str) -> Result<usize, NotStarted> {
         let living: Vec<_> =
             self.nodes.iter().filter(|node| node.command(&["PING"]).is_ok()).collect();
-        wait_until("another node takes over", START_WITHIN, || {
+        wait_until("another node takes over", FAILOVER_WITHIN, || {
             living.iter().any(|node| self.serves(node, key))
                 && living.iter().all(|node| field(&info(node), "cluster_state") == Some("ok"))
         })?;
+        self.set_node_timeout(NODE_TIMEOUT_MS);
         self.primary_of(key)
     }
 
