@@ -1,6 +1,6 @@
 //! A Redis server and its replica behind three Sentinels.
 
-use super::{Kind, Redis, RedisOptions, START_WITHIN};
+use super::{FAILOVER_WITHIN, Kind, Redis, RedisOptions, START_WITHIN};
 use crate::need::NotStarted;
 use crate::resp::field;
 use crate::server::wait_until;
@@ -8,6 +8,13 @@ use crate::server::wait_until;
 /// What the Sentinels call the master.
 const MASTER: &str = "onrush";
 const SENTINELS: usize = 3;
+
+/// How long the master may be silent before it counts as down: a machine that is busy with others makes it
+/// stand still for a while.
+const DOWN_AFTER_MS: u32 = 2_000;
+
+/// How long a Sentinel only looks on once its timer was late, as on such a machine.
+const TILT_MS: u32 = 1_000;
 
 /// A master and its replica, and three Sentinels that promote the one when the other is gone.
 #[derive(Debug)]
@@ -51,7 +58,8 @@ impl RedisSentinels {
         })
         .map_err(|error| replica.server.failure(error))?;
         let watches = format!(
-            "sentinel monitor {MASTER} {address} 2\nsentinel down-after-milliseconds {MASTER} 500\n\
+            "sentinel monitor {MASTER} {address} 2\n\
+             sentinel down-after-milliseconds {MASTER} {DOWN_AFTER_MS}\n\
              sentinel failover-timeout {MASTER} 3000"
         );
         let watching = RedisOptions { config: watching.to_vec(), ..options.clone() };
@@ -59,6 +67,8 @@ impl RedisSentinels {
         let sentinels = sentinels.collect::<Result<_, _>>()?;
         let all = Self { servers: vec![master, replica], sentinels, is_tls };
         for sentinel in &all.sentinels {
+            // Before Redis 7 it cannot be told, and is half a minute.
+            let _ = sentinel.command(&["SENTINEL", "DEBUG", "tilt-period", &TILT_MS.to_string()]);
             wait_until("the Sentinel knows all others", START_WITHIN, || {
                 let told = facts(sentinel);
                 fact(&told, "num-other-sentinels") == Some("2")
@@ -117,7 +127,7 @@ impl RedisSentinels {
     /// If they do not.
     pub fn wait_for_another_than(&self, old: usize) -> Result<usize, NotStarted> {
         let new = || self.master().filter(|master| *master != old);
-        wait_until("another master", START_WITHIN, || new().is_some())
+        wait_until("another master", FAILOVER_WITHIN, || new().is_some())
             .map_err(|error| self.sentinels[0].server.failure(error))?;
         new().ok_or_else(|| NotStarted::failed("Redis Sentinel", "the master changed again"))
     }
