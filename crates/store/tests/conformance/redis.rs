@@ -58,7 +58,13 @@ impl RedisSubject {
             tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let probe = runtime.block_on(Probe::open(urls, is_cluster)).expect("Redis answers");
         let archive = Arc::new(MemoryArchive::new());
-        let options = Options { ticks: false, ..Options::new(urls.to_vec(), is_cluster, archive) };
+        // A machine that is busy with others may stand still for some seconds.
+        let options = Options {
+            ticks: false,
+            timeout_ms: 10_000,
+            archive_timeout_ms: 20_000,
+            ..Options::new(urls.to_vec(), is_cluster, archive)
+        };
         let flags = Arc::clone(&options.flags);
         if way == Way::HalfFlags {
             Flag::ALL.into_iter().for_each(|flag| flags.set(flag, 50));

@@ -1,28 +1,21 @@
 //! The same on a Redis Cluster.
 
 use crate::stage::{
-    MemoryArchive, confirm_command, flash_sale, free_units, free_units_again, hold, open, until,
+    MemoryArchive, TIMEOUT_MS, confirm_command, flash_sale, free_units, free_units_again, hold,
+    open, patient, until,
 };
 use onrush_core::ids::EventId;
 use onrush_store::Engine;
 use onrush_store::flags::Flag;
 use onrush_store::redis::{Options, RedisEngine};
 use onrush_testkit::{Redis, RedisCluster, RedisOptions, need};
-use std::sync::Arc;
-
-/// Longer than a machine that is busy with others stands still for.
-const TIMEOUT_MS: u32 = 10_000;
 
 /// Events lie on different nodes of the cluster, each with all of its keys on one.
 #[tokio::test]
 async fn events_are_sold_on_a_cluster_also_after_a_node_has_died() {
     let Some(mut cluster) = need(RedisCluster::start()) else { return };
     let archive = MemoryArchive::new();
-    let options = Options {
-        sweep_ms: 50,
-        timeout_ms: TIMEOUT_MS,
-        ..Options::new(cluster.urls(), true, Arc::new(archive.other_node()))
-    };
+    let options = patient(cluster.urls(), true, archive.other_node());
     let engine = RedisEngine::open(options).await.expect("the engine begins");
     let mut events = Vec::new();
     for _ in 0..4 {
@@ -36,11 +29,8 @@ async fn events_are_sold_on_a_cluster_also_after_a_node_has_died() {
     assert_eq!(engine.events().await.expect("a list").value, events);
 
     // Transactions find each event's own server.
-    let optimistic = Options {
-        ticks: false,
-        timeout_ms: TIMEOUT_MS,
-        ..Options::new(cluster.urls(), true, Arc::new(archive.other_node()))
-    };
+    let optimistic =
+        Options { ticks: false, ..patient(cluster.urls(), true, archive.other_node()) };
     optimistic.flags.set(Flag::LuaAtomic, 0);
     let optimistic = RedisEngine::open(optimistic).await.expect("the engine begins");
     for event in &events {
@@ -66,9 +56,8 @@ async fn a_lost_shard_takes_only_its_own_events_away() {
     let Some(mut cluster) = need(RedisCluster::start_with(&options)) else { return };
     let archive = MemoryArchive::new();
     let node = |timeout_ms| {
-        let archive = Arc::new(archive.other_node());
-        let usual = Options::new(cluster.urls(), true, archive);
-        RedisEngine::open(Options { sweep_ms: 50, timeout_ms, ..usual })
+        let usual = patient(cluster.urls(), true, archive.other_node());
+        RedisEngine::open(Options { timeout_ms, ..usual })
     };
     let engine = node(TIMEOUT_MS).await.expect("the engine begins");
     // What is gone is asked for until the time is up.

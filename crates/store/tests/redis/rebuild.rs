@@ -2,7 +2,7 @@
 
 use crate::stage::{
     MemoryArchive, OF_TOMORROW, confirm_command, done, flash_sale, free_units, free_units_again,
-    hold, hold_command, id, once_known, open, rewrite_last, until,
+    hold, hold_command, id, once_known, open, patient, rewrite_last, until,
 };
 use crate::visitors::{drawn, join_many, lapse_in_order, seed, stream};
 use crate::world::{self, World, key, user};
@@ -14,7 +14,7 @@ use onrush_core::settings::RoomSettings;
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use onrush_core::{Command, Event, Time};
 use onrush_store::flags::Flag;
-use onrush_store::redis::{Archive, Options, Probe, RedisEngine};
+use onrush_store::redis::{Archive, Probe, RedisEngine};
 use onrush_store::{Ask, Engine, Failure, Seq};
 use onrush_testkit::{Log, Redis, RedisCluster, RedisOptions, need};
 use std::sync::Arc;
@@ -443,8 +443,7 @@ async fn a_confirmation_that_is_lost_before_it_is_archived_is_not_promised() {
 async fn a_primary_that_dies_takes_nothing_confirmed_with_it() {
     let Some(mut cluster) = need(RedisCluster::start()) else { return };
     let archive = MemoryArchive::new();
-    let usual = Options::new(cluster.urls(), true, Arc::new(archive.other_node()));
-    let options = Options { timeout_ms: 10_000, archive_timeout_ms: 20_000, ..usual };
+    let options = patient(cluster.urls(), true, archive.other_node());
     let engine = RedisEngine::open(options).await.expect("the engine begins");
     let event = flash_sale(&engine, 1_000).await;
     let mut confirmed = Vec::new();

@@ -1,7 +1,8 @@
 //! A master behind Sentinels: found by its name, left when another one takes over.
 
 use crate::stage::{
-    MemoryArchive, confirm_command, flash_sale, free_units_again, hold, hold_command, id, until,
+    MemoryArchive, confirm_command, flash_sale, free_units_again, hold, hold_command, id, patient,
+    until,
 };
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
@@ -21,8 +22,7 @@ fn options(sentinels: &RedisSentinels, archive: &MemoryArchive) -> Options {
     let addresses = sentinels.addresses().into_iter();
     Options {
         sentinels: addresses.map(|address| format!("redis://{address}")).collect(),
-        sweep_ms: 50,
-        ..Options::new(vec![url], false, Arc::new(archive.other_node()))
+        ..patient(vec![url], false, archive.other_node())
     }
 }
 
@@ -71,7 +71,9 @@ async fn assert_confirmed(engine: &RedisEngine, event: &EventId, users: &[String
         let question = BookingOf { booking: id(&format!("b-{user}")), user: None };
         let asked = until("an answer", || async {
             match engine.ask(event.clone(), question.clone()).await {
-                Err(Failure::Unreachable) => None,
+                // A master that stood still decides what it was sent before, once it goes on: what the
+                // new one lacks of that has the event rebuilt.
+                Err(Failure::Unreachable | Failure::Rebuilding { .. }) => None,
                 other => Some(other),
             }
         });

@@ -40,8 +40,23 @@ pub(crate) fn place(number: u128) -> PlaceId {
     PlaceId::from_u128(number)
 }
 
+/// How long callers wait for Redis, and for the archive: a machine that is busy with others may stand
+/// still for some seconds.
+pub(crate) const TIMEOUT_MS: u32 = 10_000;
+const ARCHIVE_TIMEOUT_MS: u32 = 20_000;
+
+/// The usual options with as much patience as that.
+pub(crate) fn patient(urls: Vec<String>, is_cluster: bool, archive: MemoryArchive) -> Options {
+    Options {
+        sweep_ms: 50,
+        timeout_ms: TIMEOUT_MS,
+        archive_timeout_ms: ARCHIVE_TIMEOUT_MS,
+        ..Options::new(urls, is_cluster, Arc::new(archive))
+    }
+}
+
 pub(crate) fn options(redis: &Redis, archive: MemoryArchive) -> Options {
-    Options { sweep_ms: 50, ..Options::new(vec![redis.url()], false, Arc::new(archive)) }
+    patient(vec![redis.url()], false, archive)
 }
 
 pub(crate) async fn open(redis: &Redis, archive: MemoryArchive) -> RedisEngine {
