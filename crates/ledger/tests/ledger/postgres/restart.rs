@@ -39,6 +39,31 @@ async fn works(ledger: &PgLedger) {
     timeout(Duration::from_secs(30), works).await.expect("it works again");
 }
 
+/// Writes a saga until it is there. An attempt of which nothing was heard may have written it: then
+/// the next one is a conflict.
+async fn writes(ledger: &PgLedger, id: &str) {
+    let writes = async {
+        while is_unavailable(&ledger.advance(to(saga(id, 5))).await) {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(30), writes).await.expect("it writes again");
+}
+
+/// A ledger that waits a second for anything, opened as often as that is not enough for a busy machine.
+async fn impatient(url: &str) -> PgLedger {
+    let options = PgOptions { pool_size: 2, patience_ms: 1_000, ..PgOptions::default() };
+    let opens = async {
+        loop {
+            match PgLedger::open(url, options.clone()).await {
+                Err(PgOpenError::Unreachable(_)) => tokio::task::yield_now().await,
+                opened => return opened.expect("opened"),
+            }
+        }
+    };
+    timeout(Duration::from_secs(60), opens).await.expect("in time")
+}
+
 #[tokio::test]
 async fn server_that_is_away_makes_calls_fail_and_nothing_else() {
     let Some((mut server, ledger)) = alone().await else { return };
@@ -66,8 +91,7 @@ async fn server_that_is_away_makes_calls_fail_and_nothing_else() {
 #[tokio::test]
 async fn what_is_not_done_in_time_fails_and_is_not_done_later() {
     let Some(books) = Books::new().await else { return };
-    let options = PgOptions { pool_size: 2, patience_ms: 1_000, ..PgOptions::default() };
-    let ledger = open_with(&books.url, options).await;
+    let ledger = impatient(&books.url).await;
     // Somebody has locked what everybody needs.
     let (client, connection) = tokio_postgres::connect(&books.url, NoTls).await.expect("connected");
     let connection = tokio::spawn(connection);
@@ -81,13 +105,13 @@ async fn what_is_not_done_in_time_fails_and_is_not_done_later() {
     assert!(is_unavailable(&written.await));
     assert!(is_unavailable(&kept.await));
     assert!(is_unavailable(&read.await));
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert!(is_unavailable(&followed.await));
     client.batch_execute("ROLLBACK").await.expect("given back");
     connection.abort();
     works(&ledger).await;
     // What was refused is not waiting anywhere.
-    ledger.advance(to(saga("gala.3", 5))).await.expect("written");
+    writes(&ledger, "gala.3").await;
     assert_eq!(books.saga_record(&id).await, Ok(None));
     assert_eq!(books.buyer(&id).await, Ok(None));
     assert_eq!(books.cursor().await, Ok(0));
@@ -97,7 +121,7 @@ async fn what_is_not_done_in_time_fails_and_is_not_done_later() {
 #[tokio::test]
 async fn requests_that_began_unheard_amid_a_stall_are_not_under_way_for_ever() {
     let Some(books) = Books::new().await else { return };
-    let options = PgOptions { pool_size: 2, patience_ms: 1_000, ..PgOptions::default() };
+    let options = PgOptions { pool_size: 2, patience_ms: 5_000, ..PgOptions::default() };
     let ledger = open_with(&books.url, options).await;
     let (client, connection) = tokio_postgres::connect(&books.url, NoTls).await.expect("connected");
     let connection = tokio::spawn(connection);
@@ -245,16 +269,6 @@ async fn server_that_is_killed_amid_callers_loses_nothing_that_was_answered() {
     assert_eq!(versions, CALLERS as u64);
 }
 
-/// Writes until it is done.
-async fn writes(ledger: &PgLedger) {
-    let writes = async {
-        while ledger.advance(to(saga("gala.1", 5))).await.is_err() {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(Duration::from_secs(30), writes).await.expect("it writes again");
-}
-
 /// A standby, or an old primary that has become one.
 #[tokio::test]
 async fn server_that_only_reads_is_not_held_on_to_once_another_answers() {
@@ -276,7 +290,7 @@ async fn server_that_only_reads_is_not_held_on_to_once_another_answers() {
         assert!(is_unavailable(&ledger.set_buyer(&booking_id("gala.1"), Buyer::default()).await));
     }
     only_reads(false).await;
-    writes(&ledger).await;
+    writes(&ledger, "gala.1").await;
     ledger.set_buyer(&booking_id("gala.1"), Buyer::default()).await.expect("kept");
     line.abort();
 }
@@ -285,7 +299,7 @@ async fn server_that_only_reads_is_not_held_on_to_once_another_answers() {
 #[tokio::test]
 async fn connection_on_which_nothing_can_be_written_any_more_is_given_up() {
     let Some((server, ledger)) = alone().await else { return };
-    writes(&ledger).await;
+    writes(&ledger, "gala.1").await;
     let (client, line) = tokio_postgres::connect(&server.url(), NoTls).await.expect("connected");
     let line = tokio::spawn(line);
     let ours = "SELECT array_agg(pid) FROM pg_stat_activity WHERE application_name = 'onrush'";
