@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// What a busy machine may add to a deadline.
-const LATE_MS: i64 = 5_000;
+const LATE_MS: i64 = 30_000;
 /// How long sessions last here.
 const SESSION_MS: i64 = 50;
 

