@@ -1,7 +1,7 @@
 //! Names, keys and bodies are the inherited ones.
 
 use crate::observer::{Observer, Seen};
-use crate::stage::{Node, Stage, id, place, settings, shared_server};
+use crate::stage::{Node, Stage, id, place, settings, shared_server, warm_up};
 use onrush_base::config::ladder::Ladder;
 use onrush_base::config::rabbit::{RabbitSettings, Tuning};
 use onrush_bridge::cursors::MemoryCursors;
@@ -71,6 +71,7 @@ async fn messages_are_those_of_s3() {
     let clock = ManualClock::new(START);
     let stage = Stage::new(Clock::Manual(clock.clone()));
     stage.open_sale(RoomSettings { capacity: 1, ..RoomSettings::default() }).await;
+    warm_up(&settings).await;
     let mut reader = Reader(Observer::of(&settings).await);
     let node = Node::start(&stage, &settings, MemoryCursors::new(Clock::default()));
 

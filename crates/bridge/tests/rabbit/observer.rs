@@ -1,6 +1,6 @@
 //! Somebody else who reads along: a queue of its own on both exchanges.
 
-use crate::stage::patiently;
+use crate::stage::{WARM_UP, patiently};
 use futures_util::StreamExt;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::FieldTable;
@@ -49,8 +49,19 @@ impl Observer {
         Self { consumer: consumer.expect("a subscription"), _connection: connection }
     }
 
-    /// The next message.
+    /// The next message that is not one of [`warm_up`]'s: those come back from the rungs in their time.
+    ///
+    /// [`warm_up`]: crate::stage::warm_up
     pub(crate) async fn next(&mut self) -> Seen {
+        loop {
+            let seen = self.next_of_any().await;
+            if seen.id != WARM_UP {
+                return seen;
+            }
+        }
+    }
+
+    async fn next_of_any(&mut self) -> Seen {
         let delivery = patiently("a message", self.consumer.next()).await;
         let delivery = delivery.expect("the queue is there").expect("the connection is there");
         delivery.ack(BasicAckOptions::default()).await.expect("the connection is there");

@@ -1,14 +1,14 @@
 //! One node publishes at a time; when it goes, another goes on, and repeats harm nobody.
 
 use crate::observer::Observer;
-use crate::stage::{Node, Stage, settings, shared_server};
+use crate::stage::{Node, Stage, settings, shared_server, warm_up};
 use onrush_bridge::cursors::{CursorError, Cursors, Fence, MemoryCursors, Pending};
-use onrush_core::Change;
 use onrush_core::change::QueueChange;
 use onrush_core::question::EventNow;
 use onrush_core::settings::RoomSettings;
 use onrush_core::view::EventView;
-use onrush_store::embedded::Clock;
+use onrush_core::{Change, Time};
+use onrush_store::embedded::{Clock, ManualClock};
 use onrush_store::{Ask, Engine, Seq};
 use std::collections::BTreeMap;
 
@@ -51,8 +51,11 @@ async fn publishers_take_turns_and_leave_nothing_out() {
     let settings = settings(&server, "turns.");
     let stage = Stage::new(Clock::default());
     stage.open_sale(patient_room()).await;
+    warm_up(&settings).await;
     let mut observer = Observer::of(&settings).await;
-    let cursors = MemoryCursors::new(Clock::default());
+    // No lease runs out by itself, however busy the machine is.
+    let time = ManualClock::new(Time(0));
+    let cursors = MemoryCursors::new(Clock::Manual(time.clone()));
     let third = cursors.another_node();
     let second = Node::start(&stage, &settings, cursors.another_node());
     second.stands("it publishes", |state| state.publishing).await;
@@ -72,6 +75,9 @@ async fn publishers_take_turns_and_leave_nothing_out() {
     first.crash();
     let ids = admit(&stage, 40..60).await;
     let third = Node::start(&stage, &settings, third);
+    third.connected(true).await;
+    assert!(!third.health.state().borrow().publishing, "the lease is another's");
+    time.advance_ms(settings.tuning.lease_ms.into());
     read_on(&mut observer, &mut seen, &ids).await;
     third.stop().await;
 }

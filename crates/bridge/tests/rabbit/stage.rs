@@ -3,7 +3,7 @@
 use onrush_base::config::ladder::Ladder;
 use onrush_base::config::rabbit::{RabbitSettings, Tuning};
 use onrush_bridge::cursors::Cursors;
-use onrush_bridge::rabbit::bodies::{Content, Message, Timeout};
+use onrush_bridge::rabbit::bodies::{Content, FreedBy, Message, SlotReleased, Timeout};
 use onrush_bridge::rabbit::error::RabbitError;
 use onrush_bridge::rabbit::health::{Counts, State};
 use onrush_bridge::rabbit::link::{Outlet, connect};
@@ -86,6 +86,24 @@ pub(crate) async fn publish(outlet: &Outlet, message: &Message, now: Time) {
         }
     }
     panic!("RabbitMQ has not taken {message:?}");
+}
+
+/// The id of messages that only see to it that queues work, and the event that they are about.
+pub(crate) const WARM_UP: &str = "warm-up";
+
+/// Sends messages until each queue has taken one: what is published afterwards is not refused because
+/// a queue begins, so that nothing is sent again. They are due, and wake up an event that is not there.
+pub(crate) async fn warm_up(settings: &RabbitSettings) {
+    let (_connection, outlet) = outlet(settings).await;
+    let due = Time(0);
+    let message = || Message { id: Some(WARM_UP.into()), ..deadline(WARM_UP, due) };
+    for rung_ms in settings.tuning.ladder.rungs_ms() {
+        publish(&outlet, &message(), due.plus_ms(-i64::from(*rung_ms))).await;
+    }
+    publish(&outlet, &message(), due).await;
+    let (event_id, reason) = (id(WARM_UP), FreedBy::Cancellation);
+    let content = Content::SlotReleased(SlotReleased { event_id, reason, timestamp: 0 });
+    publish(&outlet, &Message { content, ..message() }, due).await;
 }
 
 /// A deadline of nobody in particular.
