@@ -185,11 +185,25 @@ async fn half_sent_bodies_have_a_share_of_memory_and_no_more() {
     let webhook = requests_with_bodies(&guest).swap_remove(2);
     let mut strangers = JoinSet::new();
     let almost = " ".repeat((1 << 20) - 1);
-    for _ in 0..24 {
+    let stranger = || {
         let request = webhook.clone().announce(1 << 20).body_part(&almost);
-        strangers.spawn(async move { last_answer(&mut request.start().await).await });
+        async move { last_answer(&mut request.start().await).await }
+    };
+    for _ in 0..24 {
+        strangers.spawn(stranger());
     }
-    let refused = soon("a refusal", strangers.join_next()).await.unwrap().unwrap();
+    let mut slow = 0;
+    let refused = loop {
+        let answer = soon("an answer", strangers.join_next()).await.unwrap().unwrap();
+        if answer.0 != 408 {
+            break answer;
+        }
+        // On a busy machine the first ones' time is over before the share is used up.
+        assert_eq!(answer.2, "BODY_TOO_SLOW");
+        slow += 1;
+        assert!(slow < 1_000, "nobody is refused");
+        strangers.spawn(stranger());
+    };
     assert_eq!((refused.0, refused.2.as_str()), (503, "BUSY"));
     assert!(has(&refused.1, "retry-after"));
     guest.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201);
