@@ -4,6 +4,7 @@ use crate::client::{Answer, Request};
 use crate::shop::{ADMIN_KEY, Guest, Shop};
 use onrush_base::config::limits::PerMin;
 use serde_json::json;
+use std::time::Instant;
 
 /// Sends the request until it is answered with 429, and says how often it was not.
 pub(crate) async fn until_limited(request: &Request, most: u32) -> (u32, Answer) {
@@ -14,6 +15,13 @@ pub(crate) async fn until_limited(request: &Request, most: u32) -> (u32, Answer)
         }
     }
     panic!("nothing stops whoever asks {most} times");
+}
+
+/// An allowance that was whole, and comes back evenly since, let so many through before it was used up.
+pub(crate) fn check_let_through(count: u32, per_min: u32, since: Instant) {
+    let back = since.elapsed().as_millis() * u128::from(per_min) / 60_000;
+    let most = u128::from(per_min) + back + 1;
+    assert!(count >= per_min && u128::from(count) <= most, "{count} of {per_min} to {most}");
 }
 
 /// What a limited caller is told; the limit's name is the setting's.
