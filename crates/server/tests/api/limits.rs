@@ -44,12 +44,13 @@ fn some_write(guest: &Guest<'_>) -> Request {
 
 #[tokio::test]
 async fn a_visitor_who_writes_without_end_is_told_when_to_come_back() {
-    let shop = Shop::start_with(|config| config.limits.user_writes_per_min = PerMin::of(20)).await;
+    // A minute passes until the next one is allowed.
+    let shop = Shop::start_with(|config| config.limits.user_writes_per_min = PerMin::of(1)).await;
     shop.flash_sale("e").await;
     let (eager, other) = (shop.guest().await, shop.guest().await);
     let (sent, limited) = until_limited(&some_write(&eager), 400).await;
-    assert!(sent >= 20, "{sent}");
-    check_told(&limited, "user_writes", 20);
+    assert!(sent >= 1, "{sent}");
+    check_told(&limited, "user_writes", 1);
     let before = shop.committed();
     assert_eq!(eager.hold("e", "k", &json!({"pools": {"ga": 1}})).await.status, 429);
     assert_eq!(shop.committed(), before);
@@ -113,7 +114,9 @@ async fn writes_of_one_address_are_limited_and_those_of_a_shops_own_servers_are_
     assert!(sent >= 20, "{sent}");
     check_told(&limited, "address_writes", 20);
     // Who shares the address shares its allowance; nobody else does.
-    assert_eq!(from(&bob, "203.0.113.9").send().await.status, 429);
+    let (sent, limited) = until_limited(&from(&bob, "203.0.113.9"), 400).await;
+    assert!(sent < 20, "{sent}");
+    check_told(&limited, "address_writes", 20);
     from(&ann, "203.0.113.10").send().await.expect(404);
     for _ in 0..60 {
         from(&bob, "198.51.100.7").send().await.expect(404);
@@ -133,6 +136,8 @@ async fn writes_of_one_address_are_limited_and_those_of_a_shops_own_servers_are_
 #[tokio::test]
 async fn wrong_bearer_keys_are_limited_like_those_at_sign_in() {
     let shop = Shop::start_with(|config| {
+        // A minute passes until the next one may be tried.
+        config.limits.address_wrong_keys_per_min = PerMin::of(1);
         config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
     })
     .await;
@@ -144,8 +149,8 @@ async fn wrong_bearer_keys_are_limited_like_those_at_sign_in() {
     }
     let wrong = "a key for tests onlY";
     let (sent, limited) = until_limited(&from("203.0.113.9", wrong), 200).await;
-    assert!(sent >= 10, "{sent}");
-    check_told(&limited, "address_wrong_keys", 10);
+    assert!(sent >= 1, "{sent}");
+    check_told(&limited, "address_wrong_keys", 1);
     // Sign-in and the scanner's path share the allowance, and so does the rest of an IPv6
     // subscriber's network.
     let sign_in = shop.ask("POST", "/session").header("X-Forwarded-For", "203.0.113.9");
