@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, violations, type Visit } from "./browser";
-import { fillIn, heading, hold, holdAndVisit, untilStatus, useCard } from "./checkout";
+import { fillIn, heading, hold, holdAndVisit, shownInTime, untilStatus, useCard } from "./checkout";
 import { enter } from "./scenes";
 import { ADMIN_KEY, CARDS, openEvent, Server, smallPlan } from "./server";
 
@@ -13,7 +13,7 @@ let browser: Browser;
 beforeAll(async () => {
   [server, browser] = await Promise.all([Server.start({ ONRUSH_SANDBOX_SECRET: SECRET }), launch()]);
   await openEvent(server, "short", {
-    settings: { title: "Short", room: null, hold_ttl_ms: 3_000, payment_window_ms: 5_000 },
+    settings: { title: "Short", room: null, hold_ttl_ms: 5_000, payment_window_ms: 5_000 },
     plan: smallPlan(1, 10),
     prices: { Stalls: 4_500 },
   });
@@ -99,14 +99,18 @@ test("late payment for a seat that somebody else took goes back", async () => {
   await late.close();
 });
 
-test("payment that nobody finished costs nothing when the time is over", async () => {
+test("payment that nobody finished costs nothing when the time is over", { timeout: 180_000 }, async () => {
   const token = await server.visitor();
   const { page, complaints, close } = await warm(token);
-  const booking = await hold(server, token, "short", { seats: ["A-3"] });
-  await server.ask("POST", `/bookings/${booking}/payment`, { token, key: "pay", body: {} });
-  await page.goto(`${server.url}/bookings/${booking}`);
-  await heading(page, "Your payment is under way");
-  await heading(page, "Your time ran out");
+  const underWay = page.getByRole("heading", { level: 1, name: "Your payment is under way" });
+  const isShown = await shownInTime(page, server, underWay, "Your time ran out", async (ms) => {
+    await server.organise("PATCH", "/events/short", { hold_ttl_ms: ms, payment_window_ms: ms });
+    const booking = await hold(server, token, "short", { seats: ["A-3"] });
+    await server.ask("POST", `/bookings/${booking}/payment`, { token, key: `pay-${booking}`, body: {} });
+    return booking;
+  });
+  expect(isShown).toBe(true);
+  await page.getByRole("heading", { level: 1, name: "Your time ran out" }).waitFor({ timeout: 60_000 });
   await page.getByText("No money was taken.").waitFor();
   expect(complaints).toEqual([]);
   await close();

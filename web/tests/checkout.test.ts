@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, PHONE, violations } from "./browser";
-import { fillIn, heading, hold, holdAndVisit, untilStatus, useCard } from "./checkout";
+import { fillIn, heading, hold, holdAndVisit, shownInTime, untilStatus, useCard } from "./checkout";
 import { enter } from "./scenes";
 import { ADMIN_KEY, CARDS, openEvent, Server, smallPlan } from "./server";
 
@@ -136,16 +136,19 @@ test("after the last declined payment the page explains that there are no more",
   await close();
 });
 
-test("hold that runs out on the page is warned of, ends, and leads back to the choice", async () => {
+test("hold that runs out on the page is warned of, ends, and leads back", { timeout: 180_000 }, async () => {
   const token = await server.visitor();
   const { page, complaints, close } = await enter(browser, server, { token });
   // Loaded before, so that the hold's few seconds are for what is tested.
   await page.goto(`${server.url}/bookings`);
   await heading(page, "My bookings");
-  const booking = await hold(server, token, "quick", { pools: { standing: 1 } });
-  await page.goto(`${server.url}/bookings/${booking}`);
-  await page.getByRole("alert").filter({ hasText: "Less than a minute is left" }).waitFor();
-  await heading(page, "Your time ran out");
+  const warning = page.getByRole("alert").filter({ hasText: "Less than a minute is left" });
+  const isWarned = await shownInTime(page, server, warning, "Your time ran out", async (ms) => {
+    await server.organise("PATCH", "/events/quick", { hold_ttl_ms: ms });
+    return hold(server, token, "quick", { pools: { standing: 1 } });
+  });
+  expect(isWarned).toBe(true);
+  await page.getByRole("heading", { level: 1, name: "Your time ran out" }).waitFor({ timeout: 60_000 });
   await page.getByText("No money was taken.").waitFor();
   const again = page.getByRole("link", { name: "Choose again" });
   expect(await again.getAttribute("href")).toBe("/events/quick/choose");

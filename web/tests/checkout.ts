@@ -1,5 +1,5 @@
 /** What tests of the checkout have in common. */
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { expect } from "vitest";
 import type { Booking } from "../src/api/schema";
 import type { Visit } from "./browser";
@@ -37,6 +37,30 @@ export async function hold(server: Server, token: string, event: string, lines: 
 /** Waits for the page's one heading. */
 export async function heading(page: Page, name: string): Promise<void> {
   await page.getByRole("heading", { level: 1, name }).waitFor();
+}
+
+/** How long a booking lasts whose page must show something before it is over, and what is tried next. */
+const SHORT_MS = [6_000, 20_000, 50_000];
+
+/**
+ * Whether a booking's page shows `what` before the heading of its end. A busy machine may show the page
+ * only when the booking is over: then one is tried that lasts longer. `begin` makes one that lasts so long.
+ */
+export async function shownInTime(
+  page: Page,
+  server: Server,
+  what: Locator,
+  end: string,
+  begin: (ms: number) => Promise<string>,
+): Promise<boolean> {
+  const over = page.getByRole("heading", { level: 1, name: end });
+  for (const ms of SHORT_MS) {
+    const booking = await begin(ms);
+    await page.goto(`${server.url}/bookings/${booking}`);
+    await what.or(over).first().waitFor({ timeout: 60_000 });
+    if (await what.isVisible()) return true;
+  }
+  return false;
 }
 
 /** Fills in who buys. */

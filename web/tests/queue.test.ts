@@ -379,25 +379,6 @@ test("visitor whom the organiser removes is told so, and may not join once exclu
   await close();
 });
 
-test("no-show is told so, also by a page that was away", async () => {
-  const [inside] = await eventWithOneInside("no-show", 0, { arrive_ms: 3_000 });
-  const { page, complaints, close } = await visit(browser);
-  await openQueue(page, "no-show");
-  await positionIs(page, 1);
-  await leave("no-show", inside!);
-  await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
-  await page.getByRole("heading", { name: "Your turn has passed" }).waitFor();
-
-  await page.getByRole("button", { name: "Join again" }).click();
-  await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
-  await page.goto("about:blank");
-  await expect.poll(async () => (await server.ask("GET", "/events/no-show")).body.active, SOON).toBe(0);
-  await openQueue(page, "no-show");
-  await page.getByRole("heading", { name: "Your turn has passed" }).waitFor();
-  expect(complaints).toEqual([]);
-  await close();
-});
-
 for (const [how, said] of [
   ["payment_failed", "Your payment failed"],
   ["struck_by_lightning", "You are not in the line any more"],
