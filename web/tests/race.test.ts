@@ -23,36 +23,32 @@ async function open(event: string): Promise<void> {
   });
 }
 
-/**
- * Somebody at the list of the event's seats; one who is `late` hears of no seat that others take. `before`
- * is done to the page before it is opened.
- */
-async function shopper(
-  event: string,
-  { late = false, before }: { late?: boolean; before?: (page: Page) => Promise<void> } = {},
-) {
+/** Somebody at the list of the event's seats; `before` is done to the page before it is opened. */
+async function shopper(event: string, { before }: { before?: (page: Page) => Promise<void> } = {}) {
   const visitor = await visit(browser);
   await before?.(visitor.page);
-  let caughtUp: Promise<void> | undefined;
-  if (late) {
-    // What was taken before its stream began it learns from an answer, the second one about all seats.
-    caughtUp = new Promise((resolve) => {
-      let answers = 0;
-      visitor.page.on("response", (response) => {
-        if (new URL(response.url()).pathname.endsWith("/seats/status") && ++answers === 2) resolve();
-      });
-    });
-    await visitor.page.routeWebSocket(/\/ws\?/, (socket) => {
-      const there = socket.connectToServer();
-      there.onMessage((text) => {
-        if (JSON.parse(String(text)).type !== "seats") socket.send(text);
-      });
-    });
-  }
   await visitor.page.goto(`${server.url}/events/${event}/choose`);
   await visitor.page.getByRole("button", { name: "Choose from a list" }).click();
-  await caughtUp;
   return visitor;
+}
+
+/**
+ * All of these hold what they chose. None hears of another in time, whichever way messages come: their wishes
+ * reach the server once all have sent theirs.
+ */
+async function holdAtOnce(event: string, people: { page: Page }[]): Promise<void> {
+  const sent = new Set<Page>();
+  let letThrough = (): void => {};
+  const areSent = new Promise<void>((resolve) => (letThrough = resolve));
+  for (const { page } of people) {
+    await page.route(`**/events/${event}/bookings`, async (route) => {
+      sent.add(page);
+      if (sent.size === people.length) letThrough();
+      await areSent;
+      await route.continue();
+    });
+  }
+  await Promise.all(people.map(({ page }) => page.getByRole("button", { name: "Hold these" }).click()));
 }
 
 const seat = (page: Page, row: string, number: number) =>
@@ -62,14 +58,13 @@ const seat = (page: Page, row: string, number: number) =>
 
 test("of two browsers that want a seat one gets it, and the other takes what is offered", async () => {
   await open("race");
-  // Neither hears of the other in time: it is the hold that decides.
-  const people = await Promise.all([shopper("race", { late: true }), shopper("race", { late: true })]);
+  const people = await Promise.all([shopper("race"), shopper("race")]);
   for (const { page } of people) {
     await seat(page, "B", 5).click();
     await page.getByRole("complementary").getByText("Stalls, row B, seat 5").waitFor();
     await page.getByLabel(/If one of these is gone/).uncheck();
   }
-  await Promise.all(people.map(({ page }) => page.getByRole("button", { name: "Hold these" }).click()));
+  await holdAtOnce("race", people);
   const outcome = (page: Page) =>
     Promise.race([
       page.waitForURL(/\/bookings\//).then(() => "held"),
@@ -96,13 +91,12 @@ test("of two browsers that want a seat one gets it, and the other takes what is 
 
 test("of two browsers that want a seat the slower one gets another, and may give it back", async () => {
   await open("faster");
-  const people = await Promise.all([shopper("faster", { late: true }), shopper("faster", { late: true })]);
+  const people = await Promise.all([shopper("faster"), shopper("faster")]);
   for (const { page } of people) {
     await seat(page, "B", 5).click();
     await page.getByRole("complementary").getByText("Stalls, row B, seat 5").waitFor();
   }
-  const hold = ({ page }: { page: Page }) => page.getByRole("button", { name: "Hold these" }).click();
-  await Promise.all(people.map(hold));
+  await holdAtOnce("faster", people);
   await Promise.all(people.map(({ page }) => page.waitForURL(/\/bookings\//)));
   const isSlower = await Promise.all(
     people.map(async ({ page }) => {
