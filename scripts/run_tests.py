@@ -49,7 +49,7 @@ AT_ONCE_OF = {
     "store/redis": 8,
 }
 # They look at how long something takes, or keep all processors busy.
-ALONE = {"onrush/cli_demo_stay", "onrush/cli_runs", "store/redis"}
+ALONE = {"onrush/cli_demo_stay", "onrush/cli_runs", "onrush/cli_traces", "store/redis"}
 
 RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.MULTILINE)
 TOOK = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. \w+ <([\d.]+)s>$", re.MULTILINE)
