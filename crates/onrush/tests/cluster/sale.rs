@@ -70,8 +70,8 @@ fn the_room_is_one_for_all_nodes_and_a_turn_is_heard_at_each() {
 #[test]
 fn positions_come_forward_only_whichever_node_tells_them_and_asking_is_a_sign_of_life() {
     let Some(deployment) = need(Deployment::start(2)) else { return };
-    // A sign of life is due after a second.
-    let room = json!({"capacity": 1, "place_ttl_ms": 6_000, "arrive_ms": 600_000});
+    // A sign of life is due after ten seconds.
+    let room = json!({"capacity": 1, "place_ttl_ms": 60_000, "arrive_ms": 600_000});
     let event = json!({"event": "e", "title": "Show", "currency": "EUR", "room": room});
     create(&deployment, &event, &[("ga", 10, 0)]);
     let node = |number: usize| &deployment.nodes[number % 2];
