@@ -55,6 +55,9 @@ pub struct OidcSettings {
     /// Whose certificates are trusted there, and our own.
     #[serde(default)]
     pub certificates: CertificateSettings,
+    /// How long one answer of the provider's may take, in milliseconds. It is no setting of the file.
+    #[serde(skip, default = "default_patience_ms")]
+    pub patience_ms: u64,
 }
 
 /// A group of the provider's.
@@ -75,7 +78,14 @@ fn default_groups_claim() -> String {
     "groups".into()
 }
 
+fn default_patience_ms() -> u64 {
+    OidcSettings::PATIENCE_MS
+}
+
 impl OidcSettings {
+    /// How long one answer of the provider's may take where a server is served, in milliseconds.
+    pub const PATIENCE_MS: u64 = 5_000;
+
     /// What the sign-in page calls the provider.
     #[must_use]
     pub fn shown_name(&self) -> &str {

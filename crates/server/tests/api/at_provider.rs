@@ -14,6 +14,8 @@ pub(crate) const CLIENT: &str = OidcProvider::CLIENTS[0];
 /// Where people reach the server, as far as the provider knows.
 pub(crate) const PUBLIC_URL: &str = "https://tickets.example";
 const PATIENCE_MS: u64 = 20_000;
+/// How long servers of tests wait for a provider that shares a busy machine with them.
+const LONG_PATIENCE_MS: u64 = 60_000;
 
 const PEOPLE: &str = r#"{
     "ann": {"preferred_username": "ann", "email": "ann@hall.example", "groups": ["office", "others"]},
@@ -61,11 +63,21 @@ pub(crate) fn settings_at(config: &mut Config, issuer: &str) {
         max_age_s: None,
         session_ttl_s: None,
         certificates: Default::default(),
+        patience_ms: LONG_PATIENCE_MS,
     });
 }
 
 pub(crate) async fn shop_of(provider: &OidcProvider) -> Shop {
     Shop::start_with(|config| settings(config, provider)).await
+}
+
+/// The same, which has as little patience with the provider as servers have that are no test's.
+pub(crate) async fn impatient_shop_of(provider: &OidcProvider) -> Shop {
+    Shop::start_with(|config| {
+        settings(config, provider);
+        config.oidc.as_mut().unwrap().patience_ms = OidcSettings::PATIENCE_MS;
+    })
+    .await
 }
 
 /// A browser, with its cookies of the server and of the provider.

@@ -1,6 +1,8 @@
 //! Signing in with an OpenID provider: a real one, and what people and others try with it.
 
-use crate::at_provider::{CLIENT, PUBLIC_URL, Traveller, is_in, options, settings, shop_of, start};
+use crate::at_provider::{
+    CLIENT, PUBLIC_URL, Traveller, impatient_shop_of, is_in, options, settings, shop_of, start,
+};
 use crate::client::Answer;
 use crate::shop::{ADMIN_KEY, Shop};
 use onrush_base::config::{CertificateSettings, Config, Pem};
@@ -400,7 +402,7 @@ async fn an_id_token_that_is_too_long_for_a_cookie_is_not_kept_and_signing_out_g
 #[tokio::test]
 async fn a_session_ends_here_whatever_the_provider_does() {
     let Some(mut provider) = need(start()) else { return };
-    let shop = shop_of(&provider).await;
+    let shop = impatient_shop_of(&provider).await;
     let (mut ann, mut boss) = (Traveller::new(&shop, &provider), Traveller::new(&shop, &provider));
     ann.sign_in("ann").await.expect(303);
     boss.sign_in("boss").await.expect(303);
@@ -440,7 +442,7 @@ async fn keys_that_the_provider_draws_anew_are_fetched() {
 async fn a_provider_that_is_away_or_slow_changes_nothing_and_keys_go_on_working() {
     let Some(mut provider) = need(start()) else { return };
     provider.stop();
-    let shop = shop_of(&provider).await;
+    let shop = impatient_shop_of(&provider).await;
     let mut ann = Traveller::new(&shop, &provider);
     let answer = ann.begin("").await;
     assert_eq!(answer.problem(), (503, "OIDC_UNAVAILABLE".into()));

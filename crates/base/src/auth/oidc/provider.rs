@@ -17,8 +17,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long one answer may take, in milliseconds.
-const PATIENCE_MS: u64 = 5_000;
 /// How old the discovery document may get.
 const REFRESH: Duration = Duration::from_secs(3_600);
 /// How old the keys may get, in seconds; one that a token names and that is not there is looked for.
@@ -174,7 +172,7 @@ impl Provider {
         let url = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
         let request = Request::get(url).header(ACCEPT, "application/json").body(Bytes::new());
         let request = request.map_err(|error| error.to_string())?;
-        let answer = self.client.call(request, PATIENCE_MS).await;
+        let answer = self.client.call(request, self.settings.patience_ms).await;
         let answer = answer.map_err(|error| error.to_string())?;
         if answer.status() != 200 {
             return Err(format!("it answers {}; look at oidc.issuer", answer.status()));
@@ -237,7 +235,7 @@ impl Provider {
         verifier: &str,
     ) -> Result<Tokens, NotSignedIn> {
         let request = self.code_request(endpoints, code, redirect_uri, verifier)?;
-        let answer = self.client.call(request, PATIENCE_MS).await?;
+        let answer = self.client.call(request, self.settings.patience_ms).await?;
         let status = answer.status();
         if status == 200 {
             return json(&answer)
@@ -305,7 +303,8 @@ impl Provider {
         let bearer = secret_header(&format!("Bearer {token}"))?;
         let request = Request::get(url).header(ACCEPT, "application/json");
         let request = request.header(AUTHORIZATION, bearer).body(Bytes::new());
-        let answer = self.client.call(request.map_err(|_| unusable())?, PATIENCE_MS).await?;
+        let answer =
+            self.client.call(request.map_err(|_| unusable())?, self.settings.patience_ms).await?;
         if answer.status() != 200 {
             let why = format!("its UserInfo endpoint answers {}", answer.status());
             return Err(NotSignedIn::Failing(why));
