@@ -78,7 +78,8 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_accepts_nothing_is_given_up_and_one_that_reads_is_not() {
         let (mut near, mut far) = pair().await;
-        let mut stall = Stall::new(Duration::from_millis(100));
+        // Whoever reads may have to wait for a processor meanwhile.
+        let mut stall = Stall::new(Duration::from_secs(2));
         let reading = tokio::spawn(async move {
             let mut buffer = vec![0; 64 << 10];
             let mut read = 0;
