@@ -239,7 +239,6 @@ fn rabbitmq_that_is_away_is_on_metrics_and_readyz_and_makes_no_node_unready() {
     });
     served.create_flash_sale("e", 10);
     let operator = served.operator.expect("it listens");
-    let has = |row: &str| metrics(operator).lines().any(|line| line == row);
     let failures = "onrush_publisher_failures_total{publisher=\"rabbitmq\"} ";
     let failed = || {
         let text = metrics(operator);
@@ -247,18 +246,33 @@ fn rabbitmq_that_is_away_is_on_metrics_and_readyz_and_makes_no_node_unready() {
         row.is_some_and(|count| count != "0")
     };
     wait_until("it is tried", PATIENCE, failed).expect("in time");
-    assert!(has("onrush_publisher_up{publisher=\"rabbitmq\"} 0"), "{}", metrics(operator));
-    assert!(has("onrush_ledger_up 1"), "{}", metrics(operator));
+    // Who takes a second to answer counts as away, and as far behind as nobody knows: on a busy machine
+    // another look may be needed.
+    for row in ["onrush_publisher_up{publisher=\"rabbitmq\"} 0", "onrush_ledger_up 1"] {
+        let has = || metrics(operator).lines().any(|line| line == row);
+        wait_until(row, PATIENCE, has).unwrap_or_else(|_| panic!("{}", metrics(operator)));
+    }
     // The event, its pool and its opening were decided, and RabbitMQ was told of none of it.
-    let text = metrics(operator);
     let lag = "onrush_publisher_lag_decisions{publisher=\"rabbitmq\"} ";
-    let lag = text.lines().find_map(|line| line.strip_prefix(lag)).expect("it is known");
-    assert!(lag.parse::<u64>().is_ok_and(|lag| lag >= 3), "{lag}");
-    let ready = run(&["health", "--address", &operator.to_string()]);
-    assert_eq!(ready.status.code(), Some(0), "{}", said(&ready));
-    let told = String::from_utf8_lossy(&ready.stdout);
-    let line = format!("ready\nrabbitmq: not connected, {lag} decisions behind");
-    assert!(told.starts_with(&line), "{told}");
+    let mut behind = None;
+    let is_known = || {
+        let text = metrics(operator);
+        let row = text.lines().find_map(|line| line.strip_prefix(lag));
+        behind = row.and_then(|count| count.parse::<u64>().ok());
+        behind.is_some()
+    };
+    wait_until("how far behind it is", PATIENCE, is_known).expect("in time");
+    let behind = behind.expect("it is known");
+    assert!(behind >= 3, "{behind}");
+    let line = format!("ready\nrabbitmq: not connected, {behind} decisions behind");
+    let mut told = String::new();
+    let is_told = || {
+        let ready = run(&["health", "--address", &operator.to_string()]);
+        assert_ne!(ready.status.code(), Some(1), "{}", said(&ready));
+        told = String::from_utf8_lossy(&ready.stdout).into_owned();
+        ready.status.code() == Some(0) && told.starts_with(&line)
+    };
+    wait_until("the line of health", PATIENCE, is_told).unwrap_or_else(|_| panic!("{told}"));
 }
 
 /// Whoever watches over a server starts it again after the one, and not after the other.
