@@ -65,6 +65,13 @@ async fn requests_under_way_end_and_streams_hear_goodbye() {
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
 }
 
+async fn end_takes(shop: Shop) -> Duration {
+    let Shop { server, dir: _dir, .. } = shop;
+    let begin = Instant::now();
+    server.shutdown().await;
+    begin.elapsed()
+}
+
 #[tokio::test]
 async fn a_body_that_stalls_does_not_hold_up_the_end() {
     let shop = Shop::start_with(|config| config.connections.body_timeout_ms = 3_600_000).await;
@@ -75,11 +82,11 @@ async fn a_body_that_stalls_does_not_hold_up_the_end() {
     let mut stalled = request.announce(20).body_part("{").start().await;
     // An answer on another connection shows that the server has accepted this one.
     guest.get("/events/e").await.expect(200);
-    let Shop { server, dir: _dir, .. } = shop;
-    let begin = Instant::now();
-    server.shutdown().await;
+    // What the end takes anyway, on this machine and as busy as it is.
+    let usual = end_takes(Shop::start().await).await;
+    let took = end_takes(shop).await;
     // It would be cut after ten seconds, with whatever else is under way then.
-    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+    assert!(took < usual + Duration::from_secs(8), "{took:?} in place of {usual:?}");
     assert_eq!(read_head(&mut stalled).await.0, 408);
 }
 
