@@ -18,14 +18,24 @@ export function isInstalled(): boolean {
   return there;
 }
 
-/** A port that nobody listens on just now. */
+/** Below the range of outgoing connections' ports, as in crates/testkit/src/free_port.rs, which says why. */
+const [FIRST_PORT, LAST_PORT] = [10_240, 32_767];
+/** How often a provider is started whose port somebody else took meanwhile. */
+const STARTS = 5;
+
+/** A port that nobody listens on just now; whoever listens there must be ready to find it taken. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT + 1));
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 export class Provider {
@@ -42,6 +52,15 @@ export class Provider {
   /** Starts one with these people, which sends them back to the server at `url`. */
   static async start(url: string, people: Record<string, unknown>): Promise<Provider> {
     const dir = await mkdtemp(path.join(tmpdir(), "onrush-provider-"));
+    for (let starts = 1; ; starts += 1) {
+      const begun = await Provider.#begin(url, people, dir);
+      if (begun instanceof Provider) return begun;
+      if (starts === STARTS) throw begun;
+    }
+  }
+
+  /** Starts one on a port that was free; or says why it ended: the port was taken meanwhile, most likely. */
+  static async #begin(url: string, people: Record<string, unknown>, dir: string): Promise<Provider | Error> {
     const port = await freePort();
     const issuer = `http://127.0.0.1:${port}`;
     const client = {
@@ -58,11 +77,11 @@ export class Provider {
     const child = spawn("node", [path.join(HOME, "provider.js"), file], {
       stdio: ["ignore", "pipe", "pipe"],
     });
-    await new Promise<void>((resolve, reject) => {
-      createInterface(child.stdout).on("line", (line) => line === "provider listens" && resolve());
-      child.once("exit", (code) => reject(new Error(`the provider ended with ${code}`)));
+    return new Promise<Provider | Error>((resolve) => {
+      const listens = () => resolve(new Provider(issuer, dir, child));
+      createInterface(child.stdout).on("line", (line) => line === "provider listens" && listens());
+      child.once("exit", (code) => resolve(new Error(`the provider ended with ${code}`)));
     });
-    return new Provider(issuer, dir, child);
   }
 
   /** The variables that have a server sign people in here. */
