@@ -138,22 +138,28 @@ impl Stage {
             sandbox.address
         );
         fs::write(scratch.path().join("onrush.toml"), config).expect("a file can be written");
+        // A restart will take as long, more or less: on a busy machine holds have to outlive more.
+        let begun = Instant::now();
         let server = start(&scratch, "data", kill_at);
+        let mut restart_takes = begun.elapsed();
         if let Some(shared) = &mut shared {
             shared.other = Some(start(&scratch, "other", None));
+            // It runs already when it takes over.
+            restart_takes = Duration::ZERO;
         }
         let kill_at = kill_at.map(str::to_owned);
         let mut stage = Self { scratch, sandbox, server, kill_at, kills: 0, frozen: false, shared };
         stage.send_webhooks_here();
-        stage.open_event(holds);
+        stage.open_event(holds, restart_takes);
         stage
     }
 
-    fn open_event(&mut self, holds: Holds) {
+    fn open_event(&mut self, holds: Holds, restart_takes: Duration) {
         let mut event = json!({"event": "e", "title": "One seat", "currency": "EUR", "room": null,
             "fees": {"fixed_minor": 100, "percent_bp": 500}});
         if holds == Holds::Short {
-            event["hold_ttl_ms"] = json!(4_000);
+            let restart_ms = u64::try_from(restart_takes.as_millis()).expect("it is no age");
+            event["hold_ttl_ms"] = json!((8 * restart_ms).clamp(4_000, 20_000));
             event["payment_window_ms"] = json!(1);
         }
         if holds == Holds::OfCards {
