@@ -164,7 +164,7 @@ async fn is_archived(
 async fn diverged(node: &Arc<Node>, known: &Arc<KnownEvent>, epoch: u64) {
     let event = &known.event;
     match begin_after(node, event, epoch).await {
-        Ok(()) => tracing::error!(
+        Ok(_) => tracing::error!(
             %event,
             "Redis goes on from an older state than the archive's, as after a failover to a replica \
              that lagged behind: what it decided since is lost"
@@ -181,12 +181,17 @@ async fn diverged(node: &Arc<Node>, known: &Arc<KnownEvent>, epoch: u64) {
 }
 
 /// Begins an epoch that is higher than this one, unless somebody else has. An archive that lost its end
-/// may have lost epochs with it: these begin again, and nothing is decided in them.
-async fn begin_after(node: &Node, event: &EventId, epoch: u64) -> Result<(), ArchiveError> {
+/// may have lost epochs with it: these begin again, and nothing is decided in them. Gives the new epoch
+/// and the last decision that counts.
+pub(super) async fn begin_after(
+    node: &Node,
+    event: &EventId,
+    epoch: u64,
+) -> Result<Head, ArchiveError> {
     let mut last = epoch;
     loop {
         last = match node.archive.begin_epoch(event.clone(), last).await {
-            Ok(begun) if begun.epoch > epoch => return Ok(()),
+            Ok(begun) if begun.epoch > epoch => return Ok(begun),
             Ok(begun) => begun.epoch,
             Err(ArchiveError::Superseded) => {
                 let head = node.archive.head(event.clone()).await?;

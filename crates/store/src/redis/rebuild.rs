@@ -14,6 +14,7 @@
 //! heads are compared by epoch first, so that no node mistakes the new ones for the lost ones.
 
 use super::archive::{ArchiveError, ToArchive};
+use super::archiver;
 use super::client::ClientError;
 use super::head::Head;
 use super::known::KnownEvent;
@@ -233,7 +234,9 @@ impl Rebuilder<'_> {
         let event = Event::new(self.event().clone());
         let mut replayed = Replayed { event, last: Seq::default(), at: Time(0) };
         self.replay(&mut replayed, last.seq).await?;
-        let head = self.node.archive.begin_epoch(self.event().clone(), archived.epoch).await?;
+        // Nodes may know of one that the archive has lost. Whoever has begun a later one meanwhile
+        // rebuilds the event.
+        let head = archiver::begin_after(self.node, self.event(), wanted.epoch).await?;
         // From now on nobody archives anything else.
         self.replay(&mut replayed, head.seq).await?;
         let Replayed { event, last, at } = replayed;
@@ -279,9 +282,10 @@ impl Rebuilder<'_> {
     ///
     /// Only if the stream goes on exactly where the archive ends: after a loss nodes may have
     /// decided otherwise under numbers that the archive knows. Decisions without marks are
-    /// compared as they are.
+    /// compared as they are. A later epoch than the archive's goes on there if the archive has lost
+    /// what that epoch began with.
     async fn archive_rest(&mut self, archived: Head) -> Result<(), Obstacle> {
-        let mut after = archived.seq;
+        let (mut after, mut of_first) = (archived.seq, None);
         if after > Seq::default() && !self.goes_on_from(archived).await? {
             return Ok(());
         }
@@ -290,7 +294,8 @@ impl Rebuilder<'_> {
             let (Some(first), Some(last)) = (page.first(), page.last()) else { return Ok(()) };
             let (epoch, before) = (first.epoch, first.before);
             let goes_on = (after.0 + 1..).zip(&page).all(|(seq, read)| read.entry.seq.0 == seq);
-            if !goes_on || epoch != archived.epoch {
+            let is_other = *of_first.get_or_insert(epoch) != epoch;
+            if !goes_on || is_other || epoch < archived.epoch {
                 return Ok(());
             }
             after = last.entry.seq;

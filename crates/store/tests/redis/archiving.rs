@@ -8,11 +8,12 @@ use onrush_core::change::{BookingChange, HoldChange};
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::EventId;
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::question::BookingOf;
 use onrush_core::spec::PoolSpec;
 use onrush_core::types::AskedTypes;
 use onrush_core::{Change, Command, Refusal, Reply};
 use onrush_store::redis::{Archive, Options, RedisEngine};
-use onrush_store::{Engine, Failure, FeedEntry, Seq};
+use onrush_store::{Ask, Engine, Failure, FeedEntry, Seq};
 use onrush_testkit::{Redis, need};
 use std::sync::Arc;
 use tokio::time::timeout;
@@ -229,6 +230,40 @@ async fn an_epoch_that_the_archive_lost_and_the_stream_has_not_is_over() {
     engine.execute(event.clone(), confirm_command("cat", "b3")).await.expect("it is confirmed");
     assert_none_is_missing(&archive, &event);
     engine.close().await;
+}
+
+/// The standby of the archive lacks the epoch and its first decision, and the replica that became the
+/// master lacks the last of three.
+#[tokio::test]
+async fn what_the_stream_has_of_an_epoch_that_the_archive_lost_is_archived_before_a_rebuild() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let (engine, event) = of_a_lost_epoch(&redis, &archive).await;
+    engine.close().await;
+    // Nobody archives beside the rebuilding.
+    let lease = archive.other_node().lease(format!("archive:{event}"), 60_000).await;
+    assert!(lease.expect("an archive").is_some());
+    let engine = open(&redis, archive.other_node()).await;
+    hold(&engine, &event, "bob", "b2").await.expect("units are free");
+    hold(&engine, &event, "cat", "b3").await.expect("units are free");
+    let head = archive.head(event.clone()).await.expect("it is there");
+    assert_eq!((head.epoch, head.seq), (0, Seq(3)), "nothing is archived again yet");
+    let (meta, feed) = (format!("onrush:{{{event}}}:meta"), format!("onrush:{{{event}}}:feed"));
+    assert_eq!(redis.command(&["XDEL", &feed, "6-0"]).expect("Redis answers").trim(), "1");
+    redis.command(&["HSET", &meta, "seq", "5"]).expect("Redis answers");
+
+    until("the rebuilt event", || async { hold(&engine, &event, "dan", "b4").await.ok() }).await;
+    let known = |booking: &str| BookingOf { booking: id(booking), user: None };
+    for kept in ["b1", "b2"] {
+        let view = engine.ask(event.clone(), known(kept)).await;
+        assert!(view.is_ok(), "{kept} was in the stream: {view:?}");
+    }
+    let lost = engine.ask(event.clone(), known("b3")).await;
+    assert!(matches!(lost, Err(Failure::Refused(_))), "the third was nowhere: {lost:?}");
+    let head = archive.head(event.clone()).await.expect("it is there");
+    assert_eq!((head.epoch, head.seq), (2, Seq(5)), "it was rebuilt once more");
+    engine.close().await;
+    assert_none_is_missing(&archive, &event);
 }
 
 /// Whoever follows the feed has a turn that a node of a later version could use.
