@@ -34,8 +34,8 @@ pub struct RowToArchive {
 pub enum Appended {
     /// They are in the archive.
     Archived,
-    /// The archive has others under their numbers, or before them, or lacks some before them that an
-    /// epoch began with; nothing was written.
+    /// The archive has others under their numbers, or before them, or lacks some before them; nothing
+    /// was written.
     Diverged,
 }
 
@@ -129,13 +129,12 @@ impl Job for Append {
                 slot.put(Err(LedgerError::Conflict));
                 continue;
             }
+            // There was more here than is left, as after a failover to a standby that lagged behind.
+            if rows.first().is_some_and(|first| first.seq > head.last_seq + 1) {
+                slot.put(Ok(Appended::Diverged));
+                continue;
+            }
             if *epoch > head.epoch {
-                // That epoch began here, and with more than is left, as after a failover to a standby
-                // that lagged behind.
-                if rows.first().is_some_and(|first| first.seq > head.last_seq + 1) {
-                    slot.put(Ok(Appended::Diverged));
-                    continue;
-                }
                 head.epoch = *epoch;
                 // The epoch began elsewhere, and earlier than the history ends here: the rest came
                 // to nothing.

@@ -18,7 +18,8 @@ impl PgLedger {
     ///
     /// [`Appended::Diverged`], and nothing is written, if the highest number that is given and
     /// archived has two marks, or, where no number is, if `before` is not the mark of the last
-    /// archived decision. A mark that is not known fits any; a decision whose row is in a file fits none.
+    /// archived decision, or the first number is not the one after that decision's. A mark that is not
+    /// known fits any; a decision whose row is in a file fits none.
     ///
     /// Whoever reads by number sees no number appear below one that was visible already. Decisions
     /// of an epoch that the archive did not know of take the place of those with the same numbers

@@ -19,8 +19,8 @@ pub enum ArchiveError {
     #[error("the event was rebuilt meanwhile")]
     Superseded,
     /// What the caller read from its stream does not go on from what is archived: Redis lost
-    /// decisions that the archive has, and made others under their numbers.
-    #[error("the archive has other decisions under these numbers")]
+    /// decisions that the archive has, and made others under their numbers, or the archive lost some.
+    #[error("the archive has other decisions under these numbers, or lacks some before them")]
     Diverged,
     /// It cannot be read or written now.
     #[error("the archive cannot be used: {0}")]
@@ -82,8 +82,8 @@ pub trait Archive: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`ArchiveError::Superseded`] if the event's epoch in the archive is higher,
-    /// [`ArchiveError::Diverged`] if the marks do not fit, or if decisions of a higher epoch leave out
-    /// some after the last archived one; nothing is written then.
+    /// [`ArchiveError::Diverged`] if the marks do not fit, or if the decisions leave out some after the
+    /// last archived one; nothing is written then.
     fn append(&self, what: ToArchive) -> Pending<()>;
 
     /// Decisions of all events with a number above `after`, in order.

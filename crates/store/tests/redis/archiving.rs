@@ -180,6 +180,27 @@ async fn an_archive_that_lost_its_end_is_given_it_again() {
     assert_eq!((head.seq, head.epoch), (after[after.len() - 1].seq, 0), "nothing was rebuilt");
 }
 
+/// So it is if nothing at all is left of the event there.
+#[tokio::test]
+async fn an_archive_that_lost_an_event_is_given_all_of_it_again() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 10).await;
+    hold(&engine, &event, "ada", "b1").await.expect("units are free");
+    engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is confirmed");
+    let before = archive.of_event(&event);
+    archive.forget_all();
+    hold(&engine, &event, "bob", "b2").await.expect("units are free");
+    engine.execute(event.clone(), confirm_command("bob", "b2")).await.expect("it is confirmed");
+    let after = archive.of_event(&event);
+    assert_eq!(after[..before.len()], before, "what was lost is archived again");
+    assert_none_is_missing(&archive, &event);
+    let head = archive.head(event.clone()).await.expect("it is there");
+    assert_eq!((head.seq, head.epoch), (Seq(7), 0), "nothing was rebuilt");
+    engine.close().await;
+}
+
 /// An event that was rebuilt, with one decision since, and an archive that lost both and the epoch.
 async fn of_a_lost_epoch(redis: &Redis, archive: &MemoryArchive) -> (RedisEngine, EventId) {
     let engine = open(redis, archive.other_node()).await;

@@ -80,6 +80,14 @@ impl MemoryArchive {
         state.head_mut(&event).epoch -= 1;
     }
 
+    /// Loses all it has, as a standby does that lagged behind for longer than that.
+    pub(crate) fn forget_all(&self) {
+        let mut state = self.state();
+        state.filed.clear();
+        state.entries.clear();
+        state.heads.clear();
+    }
+
     /// Has its last decision come in only when another epoch is about to begin.
     pub(crate) fn bring_last_late(&self) {
         let last = self.state().entries.last().cloned();
@@ -157,7 +165,7 @@ impl State {
             return Err(ArchiveError::Superseded);
         }
         let first = what.decisions.first().map_or(head.seq, |first| first.entry.seq);
-        if what.epoch > head.epoch && first.0 > head.seq.0 + 1 {
+        if first.0 > head.seq.0 + 1 {
             return Err(ArchiveError::Diverged);
         }
         let known = what.decisions.iter().rfind(|decision| decision.entry.seq <= head.seq);

@@ -48,16 +48,16 @@ async fn decisions_are_numbered_over_all_events_and_read_back() {
     assert_eq!(pg.events().await, Ok(vec![]));
     assert_eq!(pg.head(event("gala")).await, Ok(head(0, 0)));
     append(pg, "gala", 0, rows(1..=2)).await;
-    append(pg, "fair", 0, vec![row(4, r#"[{"b":1,  "a":"\u0000ü"}]"#)]).await;
+    append(pg, "fair", 0, vec![row(1, r#"[{"b":1,  "a":"\u0000ü"}]"#)]).await;
     append(pg, "gala", 0, rows(3..=3)).await;
     books.reopen().await;
     let pg = books.pg();
     let all = pg.read_feed(0, 9).await.expect("read");
-    let expected = [(1, "gala", 0, 1), (2, "gala", 0, 2), (3, "fair", 0, 4), (4, "gala", 0, 3)];
+    let expected = [(1, "gala", 0, 1), (2, "gala", 0, 2), (3, "fair", 0, 1), (4, "gala", 0, 3)];
     assert_eq!(short(&all), expected);
     // As it was told, to the letter.
     assert_eq!(all[2].changes, r#"[{"b":1,  "a":"\u0000ü"}]"#);
-    assert_eq!(all[2].at, Time(1_004));
+    assert_eq!(all[2].at, Time(1_001));
     assert_eq!(short(&pg.read_feed(1, 2).await.expect("read")), expected[1..3]);
     let of_gala = pg.read_event(event("gala"), 1, 9).await.expect("read");
     assert_eq!(short(&of_gala), [(2, "gala", 0, 2), (4, "gala", 0, 3)]);
@@ -149,6 +149,29 @@ async fn epoch_that_is_over_is_refused() {
     assert_eq!(pg.begin_epoch(event("new"), 1).await, Err(LedgerError::Conflict));
     assert_eq!(pg.begin_epoch(event("new"), 0).await, Ok(head(1, 0)));
     assert_eq!(pg.events().await, Ok(vec![event("gala"), event("fair")]));
+}
+
+/// What was before was lost in a failover to a standby that lagged behind: the end of an event, or all of it.
+#[tokio::test]
+async fn decisions_that_leave_some_out_are_refused() {
+    let Some(books) = Books::new().await else { return };
+    let pg = books.pg();
+    append(pg, "gala", 0, rows(1..=3)).await;
+    for (of, before, rows) in [
+        ("gala", None, rows(5..=6)),
+        ("gala", None, marked(1, 5..=5)),
+        ("fair", Some(104), marked(1, 5..=5)),
+        ("fair", None, rows(2..=3)),
+    ] {
+        let appended = pg.append(event(of), 0, before, rows).await;
+        assert_eq!(appended, Ok(Appended::Diverged), "{of} {before:?}");
+    }
+    assert_eq!(pg.read_feed(3, 9).await, Ok(vec![]));
+    assert_eq!(pg.head(event("fair")).await, Ok(head(0, 0)));
+    assert_eq!(pg.events().await, Ok(vec![event("gala")]));
+    append(pg, "fair", 0, marked(1, 1..=5)).await;
+    append(pg, "gala", 0, rows(3..=6)).await;
+    assert_eq!(pg.head(event("gala")).await, Ok(head(0, 6)));
 }
 
 /// The epoch, and what it began with, were lost in a failover to a standby that lagged behind.
