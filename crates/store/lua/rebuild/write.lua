@@ -12,6 +12,6 @@ redis.call(unpack(ARGV, 3))
 if KEYS[2] then
   redis.call('HINCRBY', meta, 'rewritten', 1)
 else
-  redis.call('HDEL', meta, 'rebuilding', 'rewritten')
+  redis.call('HDEL', meta, 'rebuilding', 'rewritten', 'was_there')
 end
 return 1

@@ -8,7 +8,8 @@
 //!
 //! What Redis decided otherwise than the archive has it, under numbers that the archive knows, came
 //! from a replica that had not received everything when it became the master. It is not archived:
-//! the event gets another epoch, and is rebuilt from what the archive has.
+//! the event gets another epoch, and is rebuilt from what the archive has. Where the archive has nothing
+//! of the event at all, Redis has the only copy: that is told of, and Redis is left as it is.
 //!
 //! The lease only spares the work of doing the same twice: archiving is idempotent, and a node
 //! whose caller waits does not wait for another's lease. A task ends once nothing has happened for
@@ -160,10 +161,19 @@ async fn is_archived(
     Ok(!is_other)
 }
 
-/// Ends an epoch in which Redis and the archive have come to differ, and has the event rebuilt.
+/// Ends an epoch in which Redis and the archive have come to differ, and has the event rebuilt, unless
+/// there is nothing to rebuild it from.
 async fn diverged(node: &Arc<Node>, known: &Arc<KnownEvent>, epoch: u64) {
     let event = &known.event;
-    match begin_after(node, event, epoch).await {
+    let begun = match node.archive.head(event.clone()).await {
+        Ok(head) if head.seq == Seq::default() => {
+            archive_lost_all(known, head);
+            return;
+        }
+        Ok(_) => begin_after(node, event, epoch).await,
+        Err(error) => Err(error),
+    };
+    match begun {
         Ok(_) => tracing::error!(
             %event,
             "Redis goes on from an older state than the archive's, as after a failover to a replica \
@@ -178,6 +188,19 @@ async fn diverged(node: &Arc<Node>, known: &Arc<KnownEvent>, epoch: u64) {
     }
     look_up(node, known).await;
     node.lost(known);
+}
+
+/// Tells that the archive has lost all that it had of an event. From then on this node goes by what is
+/// there: what the stream has from its first decision on is archived again, and less is a gap.
+fn archive_lost_all(known: &KnownEvent, head: Head) {
+    tracing::error!(
+        event = %known.event,
+        "the archive has nothing of the event any more, which cannot be rebuilt: Redis has all that is \
+         left of it, and stays as it is"
+    );
+    if head.epoch <= known.archived().epoch {
+        known.archive_is_back_at(head);
+    }
 }
 
 /// Begins an epoch that is higher than this one, unless somebody else has. An archive that lost its end

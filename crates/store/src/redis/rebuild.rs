@@ -12,6 +12,8 @@
 //! answers that it is lost. Each write is fenced by the new epoch: a node that was thought dead
 //! cannot write into what another has built. The numbers go on after the last archived decision;
 //! heads are compared by epoch first, so that no node mistakes the new ones for the lost ones.
+//!
+//! An event that the archive has nothing of stays open (`lua/rebuild/shut.lua`): Redis has the only copy.
 
 use super::archive::{ArchiveError, ToArchive};
 use super::archiver;
@@ -43,6 +45,11 @@ const AT_ONCE: usize = 32;
 /// How long somebody waits who cannot go on now: at first, and at most, as what stands in the way may
 /// stay there until somebody does something about it.
 const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3));
+
+/// What stands in the way where Redis has an event, or had it until it was shut, and the archive has
+/// nothing of it.
+const NOT_ARCHIVED: &str = "the archive has nothing of it, and its stream does not begin with its first \
+                            decision: the archive has to be restored (docs/operating.md)";
 
 /// Why an event is not rebuilt yet.
 #[derive(Debug)]
@@ -154,7 +161,12 @@ struct Replayed {
 
 /// What the script that shuts an event found.
 enum Shut {
+    /// It was there.
     Now,
+    /// It is shut, and nothing of it was there.
+    Nothing,
+    /// The archive has nothing of it, and the stream not all: it stays open.
+    Kept,
     /// It is as far as is known.
     Fine(Head),
 }
@@ -214,16 +226,21 @@ impl Rebuilder<'_> {
     async fn run_with_lease(&mut self) -> Result<Head, Obstacle> {
         let archived = self.node.archive.head(self.event().clone()).await?;
         let wanted = self.known.head().max(archived);
-        match self.shut(wanted).await? {
-            Shut::Now => {}
+        let was_there = match self.shut(wanted, archived).await? {
+            Shut::Now => true,
+            Shut::Nothing => false,
+            Shut::Kept => return Err(Obstacle::Broken(NOT_ARCHIVED.to_owned())),
             Shut::Fine(head) => {
                 self.known.adopt(head);
                 return Ok(head);
             }
-        }
+        };
         self.archive_rest(archived).await?;
         let last = self.node.archive.head(self.event().clone()).await?;
         if last.seq == Seq::default() {
+            if was_there {
+                return Err(Obstacle::Broken(NOT_ARCHIVED.to_owned()));
+            }
             // Not even its creation was archived: it is as if it had never been.
             let mut gone = redis::cmd("DEL");
             self.node.client.command(gone.arg(self.known.keys.meta())).await?;
@@ -260,11 +277,13 @@ impl Rebuilder<'_> {
         lease.map(drop).ok_or(Obstacle::Elsewhere)
     }
 
-    async fn shut(&self, wanted: Head) -> Result<Shut, Obstacle> {
+    async fn shut(&self, wanted: Head, archived: Head) -> Result<Shut, Obstacle> {
         let mut command = redis::cmd("EVAL");
         let keys = &self.known.keys;
-        command.arg(SHUT).arg(3).arg(keys.meta()).arg(keys.seats()).arg(keys.segments());
-        command.arg(wanted.epoch).arg(wanted.seq.0).arg(wanted.mark_text());
+        command.arg(SHUT).arg(4).arg(keys.meta()).arg(keys.seats()).arg(keys.segments());
+        command.arg(keys.feed()).arg(wanted.epoch).arg(wanted.seq.0).arg(wanted.mark_text());
+        let is_nothing = archived.seq == Seq::default();
+        command.arg(if is_nothing { archived.epoch.to_string() } else { String::new() });
         let answer = self.node.client.command(&command).await?;
         let answer: Vec<String> = redis::from_redis_value(answer)
             .map_err(|error| Obstacle::Unavailable(error.to_string()))?;
@@ -274,7 +293,11 @@ impl Rebuilder<'_> {
                 let mark = answer.get(3).and_then(|mark| mark.parse().ok());
                 Ok(Shut::Fine(Head { epoch, seq: Seq(seq), mark }))
             }
-            _ => Ok(Shut::Now),
+            _ => match answer.first().map(String::as_str) {
+                Some("nothing") => Ok(Shut::Nothing),
+                Some("kept") => Ok(Shut::Kept),
+                _ => Ok(Shut::Now),
+            },
         }
     }
 

@@ -190,7 +190,7 @@ async fn an_archive_that_lost_an_event_is_given_all_of_it_again() {
     hold(&engine, &event, "ada", "b1").await.expect("units are free");
     engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is confirmed");
     let before = archive.of_event(&event);
-    archive.forget_all();
+    drop(archive.forget_all());
     hold(&engine, &event, "bob", "b2").await.expect("units are free");
     engine.execute(event.clone(), confirm_command("bob", "b2")).await.expect("it is confirmed");
     let after = archive.of_event(&event);

@@ -13,6 +13,7 @@ mod flags;
 mod functions;
 mod loss;
 mod money;
+mod only_copy;
 mod optimistic;
 mod outage;
 mod rebuild;

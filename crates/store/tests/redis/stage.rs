@@ -3,7 +3,7 @@
 #[path = "../support/memory_archive.rs"]
 mod memory_archive;
 
-pub(crate) use memory_archive::MemoryArchive;
+pub(crate) use memory_archive::{Forgotten, MemoryArchive};
 use onrush_core::Command;
 use onrush_core::ids::{BookingId, EventId, PlaceId, PoolId, UserId};
 use onrush_core::lines::{Lines, PoolLine};

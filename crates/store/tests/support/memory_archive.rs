@@ -30,6 +30,12 @@ struct State {
     unreadable: bool,
 }
 
+/// All that an archive had.
+pub(crate) struct Forgotten {
+    entries: Vec<(FeedEntry, Option<Mark>)>,
+    heads: Vec<(EventId, Head)>,
+}
+
 /// An archive that ends with its last handle. Each handle is a node of its own: leases are between handles.
 pub(crate) struct MemoryArchive {
     shared: Arc<Shared>,
@@ -81,11 +87,18 @@ impl MemoryArchive {
     }
 
     /// Loses all it has, as a standby does that lagged behind for longer than that.
-    pub(crate) fn forget_all(&self) {
+    pub(crate) fn forget_all(&self) -> Forgotten {
         let mut state = self.state();
         state.filed.clear();
-        state.entries.clear();
-        state.heads.clear();
+        let entries = std::mem::take(&mut state.entries);
+        Forgotten { entries, heads: std::mem::take(&mut state.heads) }
+    }
+
+    /// Has again what it lost, as from a backup.
+    pub(crate) fn restore(&self, Forgotten { entries, heads }: Forgotten) {
+        let mut state = self.state();
+        assert!(state.entries.is_empty(), "nothing was archived since");
+        (state.entries, state.heads) = (entries, heads);
     }
 
     /// Has its last decision come in only when another epoch is about to begin.
