@@ -3,7 +3,8 @@
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
-/// So many are known, the latest. A hold that has seen more of them ends that much earlier.
+/// So many are known one by one, the latest; all before are added to the first of these. So a crash
+/// loop takes no time from a hold. One that began between those before may last longer than it should.
 const KNOWN: usize = 32;
 
 /// The times from which an event went on, each with how long nothing was decided, in milliseconds.
@@ -12,11 +13,12 @@ const KNOWN: usize = 32;
 pub struct Gaps(Vec<(Time, i64)>);
 
 impl Gaps {
-    /// Gaps in the order of their times, of which the latest are kept.
+    /// Gaps in the order of their times.
     #[must_use]
-    pub fn restore(mut gaps: Vec<(Time, i64)>) -> Self {
-        gaps.drain(..gaps.len().saturating_sub(KNOWN));
-        Self(gaps)
+    pub fn restore(gaps: Vec<(Time, i64)>) -> Self {
+        let mut restored = Self::default();
+        gaps.into_iter().for_each(|(at, gap_ms)| restored.note(at, gap_ms));
+        restored
     }
 
     /// Whether none is known.
@@ -25,11 +27,12 @@ impl Gaps {
         self.0.is_empty()
     }
 
-    /// Whether all of them are among others, as far as those go back. Some may lack: an older version
-    /// noted none.
+    /// Whether all of them are among others, as far as those go back. Some may lack, also in the sum
+    /// that the first of many is: an older version noted none, or dropped what came before.
     pub(crate) fn are_among(&self, others: &Self) -> bool {
         let begin = others.0.first().map_or(Time::MIN, |(at, _)| *at);
-        self.0.iter().all(|gap| gap.0 < begin || others.0.contains(gap))
+        let is_sum = |at: Time| at == begin && others.0.len() == KNOWN;
+        self.0.iter().all(|gap| gap.0 < begin || is_sum(gap.0) || others.0.contains(gap))
     }
 
     /// Those that are known, in order.
@@ -39,10 +42,11 @@ impl Gaps {
 
     /// The engine went on at a time, after a gap.
     pub(crate) fn note(&mut self, at: Time, gap_ms: i64) {
-        if self.0.len() == KNOWN {
-            self.0.remove(0);
-        }
         self.0.push((at, gap_ms));
+        if self.0.len() > KNOWN {
+            let (_, before_ms) = self.0.remove(0);
+            self.0[0].1 = self.0[0].1.saturating_add(before_ms);
+        }
     }
 
     /// By how many milliseconds the deadlines of what began then were moved on since.

@@ -106,6 +106,15 @@ fn snapshots_of_before_gaps_were_kept_still_agree_and_others_do_not() {
         assert!(!agree(rows.clone(), before), "they were kept, and should not be there");
     }
     assert!(!agree(with(|gaps| gaps[9].1 += 1), rows.clone()));
+    // An older version dropped those before the first, which has them in its sum.
+    let dropped = with(|gaps| gaps[0].1 = 5_000);
+    assert!(dropped != rows && agree(dropped, rows.clone()));
+    let few = |gap_ms| {
+        let mut stage = Stage::flash();
+        stage.ok(Command::Recover { gap_ms });
+        stage.event.snapshot().collect::<Vec<_>>()
+    };
+    assert!(!agree(few(4_999), few(5_000)), "the first of few is no sum");
 }
 
 #[test]
@@ -372,6 +381,41 @@ fn downtime_takes_no_payment_window_and_no_extension_from_a_hold() {
     stage.pass_ms(590_000);
     stage.ok(extend("b3", "cy"));
     assert_eq!(until_ms(&stage, "b3"), Some(590_000 + AWAY_MS + LONGEST_MS));
+    stage.check_recovery();
+}
+
+#[test]
+fn many_short_outages_take_nothing_of_a_long_one_from_a_hold() {
+    const LONGEST_MS: i64 = 1_000_000;
+    let terms = Settings { room: None, hold_max_ms: LONGEST_MS, ..settings() };
+    let mut stage = Stage::created(terms);
+    stage.stock_up(5_000);
+    stage.ok(Command::OpenSale { seed: None, public_value: None });
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.ok(hold_ga("b2", "bob", 1));
+    let mut away_ms = 0;
+    let mut be_away = |stage: &mut Stage, gap_ms| {
+        stage.now = stage.now.plus_ms(5_000 + gap_ms);
+        stage.ok(Command::Recover { gap_ms });
+        away_ms += gap_ms;
+    };
+    be_away(&mut stage, 7_200_000);
+    for _ in 0..20 {
+        be_away(&mut stage, 1_000);
+    }
+    let held_ms = stage.now.since_ms(OPENING);
+    stage.ok(hold_ga("b3", "cy", 1));
+    for _ in 0..20 {
+        be_away(&mut stage, 1_000);
+    }
+    stage.pass_ms(390_000);
+    stage.ok(begin("b1", "ann", "p1"));
+    assert_eq!(until_ms(&stage, "b1"), Some(LONGEST_MS + away_ms));
+    stage.ok(extend("b2", "bob"));
+    assert_eq!(until_ms(&stage, "b2"), Some(LONGEST_MS + away_ms));
+    // What was held between the short ones has no longer life by the long one.
+    stage.ok(extend("b3", "cy"));
+    assert_eq!(until_ms(&stage, "b3"), Some(held_ms + LONGEST_MS + 20_000));
     stage.check_recovery();
 }
 

@@ -3,11 +3,17 @@
 --   gaps.note(gap_ms)         the event goes on now, after that gap
 --   gaps.since_ms(begun)      by how much the deadlines of what began then were moved on since
 --
--- Meta fields to open with: gaps, 'at:gap_ms,…' of the latest
+-- Meta fields to open with: gaps, 'at:gap_ms,…' of the latest; to the first all before are added
 --#include begin
 --#include change
 local gaps = {}
 local GAPS_KNOWN = 32
+
+-- Its time as text, and its milliseconds.
+local function gap_of(text)
+  local at, gap_ms = string.match(text, '^(%-?%d+):(%d+)$')
+  return at, tonumber(gap_ms)
+end
 
 function gaps.note(gap_ms)
   local known = {}
@@ -15,7 +21,12 @@ function gaps.note(gap_ms)
     known[#known + 1] = gap
   end
   known[#known + 1] = int(now) .. ':' .. int(gap_ms)
-  put_meta('gaps', table.concat(known, ',', math.max(1, #known - GAPS_KNOWN + 1)))
+  if #known > GAPS_KNOWN then
+    local _, before_ms = gap_of(table.remove(known, 1))
+    local at, first_ms = gap_of(known[1])
+    known[1] = at .. ':' .. int(first_ms + before_ms)
+  end
+  put_meta('gaps', table.concat(known, ','))
 end
 
 function gaps.since_ms(begun)

@@ -174,10 +174,17 @@ impl Oracle {
         }
     }
 
-    /// When a hold of then ends at the latest: the last 32 times that it was away do not count.
+    /// When a hold of then ends at the latest: for how long it was away since does not count, and all
+    /// before the last 32 times are taken as if they had been together with the first of these.
     pub(super) fn at_most(&self, held: Time, max_ms: i64) -> Time {
-        let away = self.away.iter().rev().take(32).filter(|(at, _)| held < *at);
-        away.fold(held.plus_ms(max_ms), |until, (_, gap_ms)| until.plus_ms(*gap_ms))
+        let first = self.away.len().saturating_sub(32);
+        let mut most = held.plus_ms(max_ms);
+        for (nth, (_, gap_ms)) in self.away.iter().enumerate() {
+            if held < self.away[nth.max(first)].0 {
+                most = most.plus_ms(*gap_ms);
+            }
+        }
+        most
     }
 
     pub(super) fn extend(&mut self, at: Time, id: &BookingId, user: &UserId) -> Answer {
