@@ -16,6 +16,11 @@ use onrush_ledger::{Ledger, LedgerError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
+use tokio_postgres::NoTls;
+
+/// Takes the tables back to before they had their last two indexes.
+const WITHOUT_INDEXES: &str = "DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; \
+                               DELETE FROM onrush_migrations WHERE version >= 19";
 
 fn key() -> RequestKey {
     RequestKey { scope: "ann pays gala.1".into(), key: "k".into(), asker: Some("ann".into()) }
@@ -52,6 +57,53 @@ async fn tables_of_a_newer_version_are_refused_and_left_alone() {
     assert!(matches!(error, PgOpenError::Newer { version: 99, known: 1.. }), "{error}");
     assert!(error.to_string().contains("newer onrush"), "{error}");
     assert_eq!(books.sql("SELECT * FROM onrush_migrations ORDER BY version"), steps);
+}
+
+#[tokio::test]
+async fn nodes_of_before_write_messages_while_the_index_of_sagas_is_made() {
+    let Some(books) = Books::new().await else { return };
+    books.sql(WITHOUT_INDEXES);
+    let (client, connection) = tokio_postgres::connect(&books.url, NoTls).await.expect("connected");
+    let connection = tokio::spawn(connection);
+    // Whoever has written sagas and has not committed yet is waited for.
+    let writes = "BEGIN; LOCK TABLE sagas IN ROW EXCLUSIVE MODE";
+    client.batch_execute(writes).await.expect("locked");
+    let url = books.url.clone();
+    let newer = tokio::spawn(async move { open(&url).await });
+    let waits = async {
+        let sql = "SELECT 1 FROM pg_locks WHERE relation = 'sagas'::regclass AND NOT granted";
+        while client.query(sql, &[]).await.expect("read").is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(20), waits).await.expect("in time");
+    let told = Projection { messages: vec![message("m1", 5, &["mail"])], ..page(1, vec![]) };
+    books.project(told).await.expect("written");
+    client.batch_execute("ROLLBACK").await.expect("given back");
+    connection.abort();
+    let newer = newer.await.expect("no panic");
+    assert_eq!(newer.cursor().await, Ok(1));
+}
+
+#[tokio::test]
+async fn indexes_that_were_made_beforehand_stay() {
+    let page = include_str!("../../../../../docs/operating.md");
+    let Some(mut books) = Books::new().await else { return };
+    let both = "FROM pg_class WHERE relname IN ('messages_by_booking', 'sagas_by_event') \
+                ORDER BY relname";
+    let are_like = format!("SELECT pg_get_indexdef(oid) {both}");
+    let ours = books.sql(&are_like);
+    books.sql(WITHOUT_INDEXES);
+    let said = page.split("```sql\n").nth(1).and_then(|rest| rest.split("```").next());
+    // One at a time: this cannot be done in a transaction.
+    for statement in said.expect("statements").split_inclusive(";\n") {
+        books.sql(statement);
+    }
+    assert_eq!(books.sql(&are_like), ours);
+    let are = format!("SELECT oid {both}");
+    let made = books.sql(&are);
+    books.reopen().await;
+    assert_eq!(books.sql(&are), made);
 }
 
 #[tokio::test]
