@@ -1,5 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Booking } from "../src/api/schema";
 import { launch, PHONE, violations } from "./browser";
 import { fillIn, heading, hold, holdAndVisit, shownInTime, untilStatus, useCard } from "./checkout";
 import { enter } from "./scenes";
@@ -165,6 +166,28 @@ test("hold is extended once, and the page says that it was", async () => {
   await page.getByText("You had more time once; it cannot be extended again.").waitFor();
   expect(await page.getByRole("button", { name: /Extend/ }).count()).toBe(0);
   expect(await until()).toBeGreaterThan(before);
+  await close();
+});
+
+test("hold that was moved on by an outage is extended until the end that the server tells", async () => {
+  const { page, booking, token, close } = await holdAndVisit(browser, server, "show", { seats: ["B-5"] });
+  let isAtItsEnd = false;
+  await page.route(`**/api/v1/bookings/${booking}`, async (route) => {
+    const told: Booking = await (await route.fetch()).json();
+    // Held 45 minutes earlier, for which the engine was away.
+    const created_at = told.created_at - 45 * 60_000;
+    const latest_until = isAtItsEnd ? told.until : told.latest_until;
+    await route.fulfill({ json: { ...told, created_at, latest_until } });
+  });
+  await page.reload();
+  await page.getByRole("button", { name: "Extend to 10 minutes" }).waitFor();
+  isAtItsEnd = true;
+  await page.reload();
+  const { until } = (await server.ask("GET", `/bookings/${booking}`, { token })).body;
+  const inEnglish = (at: number) => new Intl.DateTimeFormat("en", { timeStyle: "medium" }).format(at);
+  const end = await page.evaluate(inEnglish, until);
+  await page.getByText(`This booking can be held until ${end} and no longer.`).waitFor();
+  expect(await page.getByRole("button", { name: /Extend/ }).count()).toBe(0);
   await close();
 });
 

@@ -1,5 +1,6 @@
 //! What an organiser sets for an event.
 
+use crate::gaps::Gaps;
 use crate::hold::HoldTerms;
 use crate::limits::{
     DEFAULT_CLAIM_TTL_MAX_MS, DEFAULT_MAX_PER_USER, MAX_AMOUNT_STEP_MINOR, MAX_DURATION_MS,
@@ -318,6 +319,13 @@ impl Settings {
         let applies = |rule: &&RefundRule| at <= rule.until(starts_at);
         let rule = self.refunds.iter().filter(applies).max_by_key(|rule| rule.days_before)?;
         Some((*rule, rule.until(starts_at)))
+    }
+
+    /// When a hold ends at the latest, extended and paid for as often as may be, at an event that was
+    /// away as `gaps` tell.
+    #[must_use]
+    pub fn latest_until(&self, terms: &HoldTerms, gaps: &Gaps) -> Time {
+        terms.created_at.plus_ms(self.hold_max_ms).plus_ms(gaps.since_ms(terms.created_at))
     }
 
     /// What the buyer of a confirmed booking gets back who cancels it at `at`; `None` if they

@@ -1,5 +1,6 @@
 //! What can be seen of an event, and the answers to commands.
 
+use crate::gaps::Gaps;
 use crate::hold::{CheckIn, HoldState, HoldStatus, HoldTerms};
 use crate::ids::{BookingId, ChannelId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
 use crate::phase::Phase;
@@ -90,6 +91,9 @@ pub struct EventView {
     /// The draw, if the event has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<DrawView>,
+    /// When the engine was away.
+    #[serde(default, skip_serializing_if = "Gaps::is_empty")]
+    pub gaps: Gaps,
 }
 
 /// Whether those who wait can be let in to anything.

@@ -385,6 +385,7 @@ fn message(name: &str, content: &impl Serialize) -> Bytes {
 pub(crate) mod tests {
     use super::*;
     use onrush_core::Phase;
+    use onrush_core::gaps::Gaps;
     use onrush_core::hold::HoldTerms;
     use onrush_core::ids::PlaceId;
     use onrush_core::lines::Lines;
@@ -407,6 +408,7 @@ pub(crate) mod tests {
             units: Units { free: 4, ..Units::default() },
             admission: AdmissionState::GoesOn,
             draw: None,
+            gaps: Gaps::default(),
         }
     }
 

@@ -264,12 +264,6 @@ impl Event {
         }
     }
 
-    /// When a hold ends at the latest, extended and paid for as often as may be.
-    pub(super) fn longest(&self, hold: &Hold, settings: &Settings) -> Time {
-        let created_at = hold.terms.created_at;
-        created_at.plus_ms(settings.hold_max_ms).plus_ms(self.gaps.since_ms(created_at))
-    }
-
     pub(super) fn decide_extend(
         &self,
         at: Time,
@@ -280,8 +274,8 @@ impl Event {
         let hold = self.booking_of(booking, user)?;
         match &hold.state {
             HoldState::Held { until } if at < *until => {
-                let longest = self.longest(hold, settings);
-                let extended = at.plus_ms(settings.hold_ttl_ms).min(longest);
+                let latest = settings.latest_until(&hold.terms, &self.gaps);
+                let extended = at.plus_ms(settings.hold_ttl_ms).min(latest);
                 if hold.extensions >= settings.extensions || extended <= *until {
                     return Err(Refusal::ExtensionLimit { limit: settings.extensions });
                 }

@@ -35,8 +35,8 @@ impl Event {
                 if hold.payments >= settings.payment_attempts {
                     return Err(Refusal::TooManyAttempts { limit: settings.payment_attempts });
                 }
-                let longest = self.longest(hold, settings);
-                let moved = at.plus_ms(settings.payment_window_ms).min(longest).max(*until);
+                let latest = settings.latest_until(&hold.terms, &self.gaps);
+                let moved = at.plus_ms(settings.payment_window_ms).min(latest).max(*until);
                 let (booking, payment) = (booking.clone(), payment.clone());
                 let state =
                     HoldState::Paying { until: moved, before: *until, payment: payment.clone() };

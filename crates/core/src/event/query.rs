@@ -93,6 +93,7 @@ impl Event {
             units,
             admission: self.admission(&settings, units),
             draw: settings.seed_hash().map(|seed_hash| self.room.draw_view(seed_hash)),
+            gaps: self.gaps.clone(),
             settings,
         })
     }

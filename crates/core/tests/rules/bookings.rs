@@ -8,7 +8,7 @@ use crate::stage::{
 use onrush_core::gaps::Gaps;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::lines::{Lines, PoolLine};
-use onrush_core::question::BookingsOf;
+use onrush_core::question::{BookingsOf, EventNow};
 use onrush_core::settings::Settings;
 use onrush_core::snapshot::{SnapshotRow, agree};
 use onrush_core::{Command, Event, Time};
@@ -372,6 +372,9 @@ fn downtime_takes_no_payment_window_and_no_extension_from_a_hold() {
         stage.ok(Command::Recover { gap_ms: AWAY_MS / 2 });
     }
     stage.check_recovery();
+    let event = stage.event.ask(stage.now, EventNow).expect("an event");
+    let latest = event.settings.latest_until(&stage.booking("b1").terms, &event.gaps);
+    assert_eq!(latest.since_ms(OPENING), LONGEST_MS + AWAY_MS, "told before it is asked for");
     stage.ok(begin("b1", "ann", "p1"));
     assert_eq!(until_ms(&stage, "b1"), Some(LONGEST_MS + AWAY_MS));
     stage.ok(extend("b2", "bob"));

@@ -213,6 +213,36 @@ async fn what_goes_back_now_is_told_and_is_what_a_cancellation_gives() {
     assert_eq!(guest.get(&path).await.expect(200).json().get("refund_now"), None);
 }
 
+#[tokio::test]
+async fn the_latest_end_of_a_hold_is_told_and_downtime_moves_it_on() {
+    const MIN_MS: i64 = 60_000;
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let held = guest.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201).json();
+    let path = format!("/bookings/{}", held["booking"].as_str().unwrap());
+    let before = guest.get(&path).await.expect(200).json();
+    let created_ms = before["created_at"].as_i64().unwrap();
+    assert_eq!(before["latest_until"], created_ms + 30 * MIN_MS);
+
+    shop.clock.advance_ms(5 * MIN_MS);
+    let (token, Shop { server, clock, dir }) = (guest.token, shop);
+    server.shutdown().await;
+    clock.advance_ms(45 * MIN_MS);
+    let shop = Shop::start_in(dir, clock, |_| {}).await;
+    let ask = |method: &str, path: &str| shop.ask(method, path).bearer(&token).send();
+    let after = ask("GET", &path).await.expect(200).json();
+    let away_ms = after["until"].as_i64().unwrap() - before["until"].as_i64().unwrap();
+    assert!(away_ms >= 45 * MIN_MS, "{after}");
+    let latest_ms = created_ms + 30 * MIN_MS + away_ms;
+    assert_eq!(after["latest_until"], latest_ms);
+    let list = ask("GET", "/bookings").await.expect(200).json();
+    assert_eq!(list["bookings"][0]["latest_until"], latest_ms);
+    let cancelled = ask("POST", &format!("{path}/cancel")).await.expect(200).json();
+    assert_eq!(cancelled["status"], "released");
+    assert_eq!(ask("GET", &path).await.expect(200).json().get("latest_until"), None);
+}
+
 /// A buyer gives a hold back on one device while another pays for it.
 #[tokio::test]
 async fn who_gives_back_only_what_is_held_keeps_what_was_confirmed() {

@@ -6,11 +6,12 @@
 -- Refusals  EVENT_NOT_FOUND
 --#include counts
 
-local out = open{'settings', 'taken', 'entrants', 'entrants_hash', 'seed', 'public_value'}
+local FIELDS = {'settings', 'taken', 'entrants', 'entrants_hash', 'seed', 'public_value', 'gaps'}
+local out = open(FIELDS)
 if out then return out end
 
 local meta = {'phase', phase_at(now)}
-for _, field in ipairs{'settings', 'taken', 'entrants', 'entrants_hash', 'seed', 'public_value'} do
+for _, field in ipairs(FIELDS) do
   if M[field] then
     meta[#meta + 1] = field
     meta[#meta + 1] = M[field]

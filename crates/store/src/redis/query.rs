@@ -2,7 +2,7 @@
 
 use super::ladders;
 use super::records::{CategoryText, PoolText, SeatText};
-use super::rows::{ban_view, channel_views};
+use super::rows::{ban_view, channel_views, gaps};
 use super::scripts;
 use super::types;
 use super::wire::{Call, read_json};
@@ -324,6 +324,7 @@ fn view_event(event: &EventId, more: &mut More) -> Result<EventView, String> {
         units,
         admission,
         draw,
+        gaps: gaps(field("gaps").unwrap_or_default())?,
         settings,
     })
 }

@@ -54,6 +54,16 @@ fn parts<'a, const COUNT: usize>(
     parts.try_into().map_err(|_| format!("{what}: {text:?} has too few parts"))
 }
 
+/// When the engine was away: `at:gap_ms,…`.
+pub(super) fn gaps(text: &str) -> Result<Gaps, String> {
+    let gap = |text: &str| {
+        let [at, gap_ms] = parts(text, ':', "gaps")?;
+        Ok((time(at, "gaps")?, read(gap_ms, "gaps")?))
+    };
+    let gaps = text.split(',').filter(|text| !text.is_empty());
+    Ok(Gaps::restore(gaps.map(gap).collect::<Result<_, String>>()?))
+}
+
 /// A member of the line or of a session's deadline: number and user.
 fn who(member: &str) -> Result<(u32, UserId), String> {
     let [number, user] = parts(member, ':', "a place")?;
@@ -165,18 +175,8 @@ impl Layout {
             entrants,
             revealed: opened.then_some(revealed),
             prices: ladders::ladders(self.meta_texts())?.into_values().collect(),
-            gaps: self.gaps()?,
+            gaps: gaps(self.meta_or_empty("gaps"))?,
         })
-    }
-
-    /// When the engine was away.
-    fn gaps(&self) -> Result<Gaps, String> {
-        let gap = |text: &str| {
-            let (at, gap_ms) = text.split_once(':').ok_or_else(|| format!("gaps: {text}"))?;
-            Ok((time(at, "gaps")?, read(gap_ms, "gaps")?))
-        };
-        let texts = self.meta_or_empty("gaps").split(',').filter(|text| !text.is_empty());
-        Ok(Gaps::restore(texts.map(gap).collect::<Result<_, String>>()?))
     }
 
     /// The outflow's clock, which Lua's numbers hold in two parts only.

@@ -225,11 +225,18 @@ export class Checkout {
     return Math.max(0, this.sale.payment_attempts - (this.booking?.payments_begun ?? 0));
   }
 
+  /** Until when the hold can last, extended as often as may be. The server knows of downtime. */
+  get latestUntil(): number {
+    const { created_at, latest_until } = this.booking!;
+    // A node of an older version does not tell it.
+    return latest_until ?? created_at + this.sale.hold_max_ms;
+  }
+
   /** Until when the hold would last if it were extended now; `undefined` if it cannot be. */
   get extendedUntil(): number | undefined {
     const { booking, sale } = this;
     if (!booking?.until || booking.extensions >= sale.extensions) return undefined;
-    const until = Math.min(this.nowMs + sale.hold_ttl_ms, booking.created_at + sale.hold_max_ms);
+    const until = Math.min(this.nowMs + sale.hold_ttl_ms, this.latestUntil);
     return until > booking.until ? until : undefined;
   }
 

@@ -20,11 +20,15 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::question::BookingsOf;
 use onrush_core::settings::{RefundNow, Settings};
-use onrush_core::view::HoldView;
+use onrush_core::view::{EventView, HoldView};
 use onrush_store::{Ask, Failure};
 use serde::Deserialize;
 use std::sync::Arc;
+use std::time::Duration;
 use utoipa::IntoParams;
+
+/// How long ago the event of a hold may have been looked at.
+const LOOK_IS_GOOD_FOR: Duration = Duration::from_secs(1);
 
 /// One of the visitor's own bookings, or the one whose link is shown; also one that ended long ago.
 #[utoipa::path(
@@ -43,11 +47,27 @@ pub async fn booking(
     let body = match &kept {
         Kept::Now(view) => {
             let refund_now = RefundsNow::default().of(&sale, &event, view).await?;
-            BookingBody::new(&event, view).with_refund(refund_now)
+            let latest_until = latest_until(&sale, &event, view).await?;
+            BookingBody::new(&event, view).with_refund(refund_now).with_latest(latest_until)
         }
         Kept::Past(row) => BookingBody::of_past(row),
     };
     Ok(json(StatusCode::OK, &body))
+}
+
+/// When a hold runs out at the latest; `None` for what is not held. Whoever follows a hold asks every
+/// few seconds, so that one look at the event is for all of them.
+async fn latest_until(
+    sale: &Sale,
+    event: &EventId,
+    view: &HoldView,
+) -> Result<Option<Time>, Problem> {
+    if view.state.status() != HoldStatus::Held {
+        return Ok(None);
+    }
+    let seen = sale.looks.event(event, LOOK_IS_GOOD_FOR).await?;
+    let EventView { settings, gaps, .. } = &*seen.value;
+    Ok(Some(settings.latest_until(&view.terms, gaps)))
 }
 
 /// What buyers get back who cancel now: the settings of the event that was asked about last.
@@ -142,7 +162,9 @@ pub async fn bookings(
     let mut bookings = Vec::with_capacity(found.len());
     for (event, view) in &found {
         let refund_now = refunds_now.of(&sale, event, view).await?;
-        bookings.push(BookingBody::new(event, view).with_refund(refund_now));
+        let latest_until = latest_until(&sale, event, view).await?;
+        let body = BookingBody::new(event, view).with_refund(refund_now);
+        bookings.push(body.with_latest(latest_until));
     }
     let next = found.last().filter(|_| more).map(|(_, view)| &view.terms.booking);
     Ok(json(StatusCode::OK, &Bookings { bookings, next }))

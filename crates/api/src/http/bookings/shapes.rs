@@ -49,6 +49,12 @@ pub struct BookingBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<TimeMs>, nullable = false)]
     until: Option<Time>,
+    /// When it runs out at the latest, however often it is extended and paid for (held); missing in
+    /// answers to anything but `GET`. Downtime of the engine moves it on, and a payment that fails
+    /// may leave some seconds more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    latest_until: Option<Time>,
     /// When it was confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<TimeMs>, nullable = false)]
@@ -140,6 +146,7 @@ impl<'a> BookingBody<'a> {
             fee_minor: terms.fee_minor,
             created_at: terms.created_at,
             until: view.state.until(),
+            latest_until: None,
             confirmed_at: None,
             released_at: None,
             expired_at: None,
@@ -179,6 +186,12 @@ impl<'a> BookingBody<'a> {
         Self { refund_now: refund_now.map(Into::into), ..self }
     }
 
+    /// The same, with when it runs out at the latest.
+    #[must_use]
+    pub fn with_latest(self, latest_until: Option<Time>) -> Self {
+        Self { latest_until, ..self }
+    }
+
     /// What is shown of a booking that only the ledger still knows: it ended at its last change.
     #[must_use]
     pub fn of_past(row: &'a Booking) -> Self {
@@ -194,6 +207,7 @@ impl<'a> BookingBody<'a> {
             fee_minor: row.fee_minor,
             created_at: row.created_at,
             until: None,
+            latest_until: None,
             confirmed_at: None,
             released_at: ended_at(HoldStatus::Released),
             expired_at: ended_at(HoldStatus::Expired),

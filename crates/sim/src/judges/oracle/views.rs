@@ -4,6 +4,7 @@ use super::Oracle;
 use super::books::{Inside, Pool, Seat, Stay, Waiting, category_view};
 use super::visitor::Found;
 use crate::plan::EVENT;
+use onrush_core::gaps::Gaps;
 use onrush_core::ids::{BookingId, UserId};
 use onrush_core::prices::Priced;
 use onrush_core::question::{
@@ -137,7 +138,18 @@ impl Oracle {
             units: self.units_in_all(),
             admission: self.admission(),
             draw,
+            gaps: self.gaps(),
         }
+    }
+
+    /// The last 32 times that it was away, and all before together with the first of these.
+    fn gaps(&self) -> Gaps {
+        let (before, last) = self.away.split_at(self.away.len().saturating_sub(32));
+        let mut gaps = last.to_vec();
+        if let Some((_, first_ms)) = gaps.first_mut() {
+            *first_ms += before.iter().map(|(_, gap_ms)| gap_ms).sum::<i64>();
+        }
+        Gaps::restore(gaps)
     }
 
     fn in_line(&self, at: Time, index: usize) -> PlaceView {
