@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Browser, Page, Route } from "playwright-core";
 import encodeQR from "qr";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { hold, sell, signIn, ticketCode } from "./admin";
+import { hold, sell, signIn, type Sold, ticketCode } from "./admin";
 import { launch, PHONE, violations, visit } from "./browser";
 import { CARDS, openEvent, SCANNER_KEY, Server, smallPlan } from "./server";
 
@@ -23,6 +23,19 @@ beforeAll(async () => {
     settings: { room: null },
     pools: [{ pool: "ga", capacity: 20, price_minor: 4_500 }],
   });
+  await openEvent(server, "family-door", {
+    settings: { room: null },
+    pools: [{ pool: "ga", capacity: 20, price_minor: 4_500 }],
+  });
+  await server.organise("PUT", "/events/family-door/types", {
+    pool: "ga",
+    types: [
+      { id: "adult", name: "Adult", percent_bp: 10_000 },
+      { id: "child", name: "Child", percent_bp: 5_000, proof: true },
+    ],
+    by: "Ann",
+    why: "families",
+  });
 });
 
 afterAll(async () => {
@@ -33,6 +46,26 @@ afterAll(async () => {
 async function type(page: Page, code: string): Promise<void> {
   await page.getByLabel("Ticket code").fill(code);
   await page.getByRole("button", { name: "Check in", exact: true }).click();
+}
+
+/** A visitor who holds these lines and pays under this name. */
+async function buy(event: string, lines: unknown, name: string): Promise<Sold> {
+  const held = await hold(server, event, lines);
+  const buyer = { name, email: "ann@example.org", language: "en" };
+  const payment = await server.ask("POST", `/bookings/${held.booking}/payment`, {
+    token: held.token,
+    key: "pay",
+    body: { buyer },
+  });
+  const payer = await visit(browser);
+  await payer.page.goto(payment.body.url);
+  await payer.page.locator("input").first().fill(CARDS.good);
+  await payer.page.getByRole("button").first().click();
+  const status = async () =>
+    (await server.ask("GET", `/bookings/${held.booking}`, { token: held.token })).body.status;
+  await expect.poll(status, { timeout: 20_000 }).toBe("confirmed");
+  await payer.close();
+  return held;
 }
 
 test("typed code lets in once and names the seat; the second time says when it was used", async () => {
@@ -54,21 +87,7 @@ test("typed code lets in once and names the seat; the second time says when it w
 });
 
 test("buyer's name is shown at the door", async () => {
-  const held = await hold(server, "door", { seats: ["A-2"] });
-  const buyer = { name: "Ann Lee", email: "ann@example.org", language: "en" };
-  const payment = await server.ask("POST", `/bookings/${held.booking}/payment`, {
-    token: held.token,
-    key: "pay",
-    body: { buyer },
-  });
-  const payer = await visit(browser);
-  await payer.page.goto(payment.body.url);
-  await payer.page.locator("input").first().fill(CARDS.good);
-  await payer.page.getByRole("button").first().click();
-  const status = async () =>
-    (await server.ask("GET", `/bookings/${held.booking}`, { token: held.token })).body.status;
-  await expect.poll(status, { timeout: 20_000 }).toBe("confirmed");
-  await payer.close();
+  const held = await buy("door", { seats: ["A-2"] }, "Ann Lee");
   const { page, close } = await visit(browser);
   await signIn(page, server, "/admin/check-in", SCANNER_KEY);
   await type(page, await ticketCode(server, held));
@@ -308,15 +327,7 @@ test("copy shown right after its ticket is told from it, and the server is not a
       return route.continue();
     });
     await signIn(page, server, "/admin/check-in", SCANNER_KEY);
-    await page.evaluate(() => {
-      const shown: string[] = [];
-      Object.assign(window, { shown });
-      new MutationObserver(() => {
-        const card = document.querySelector(".result section");
-        const heading = card?.querySelector("h2")?.textContent;
-        if (card) shown.push(`${heading}${card.matches(".gone") ? ", gone" : ""}`);
-      }).observe(document.querySelector(".result")!, { subtree: true, childList: true, attributes: true });
-    });
+    const cards = await noteCards(page);
     await page.getByRole("button", { name: "Start camera" }).click();
     const result = page.locator(".result section");
     await result.getByRole("heading", { name: "The same ticket" }).waitFor();
@@ -324,8 +335,7 @@ test("copy shown right after its ticket is told from it, and the server is not a
     await result.getByText("Stalls · B · 2").waitFor();
     expect(asked).toBe(1);
     // With the ticket the green went, before anybody else came.
-    const shown = await page.evaluate(() => (window as unknown as { shown: string[] }).shown);
-    expect([...new Set(shown)]).toEqual(["Welcome", "Welcome, gone", "The same ticket"]);
+    expect(await cards()).toEqual(["Welcome", "Welcome, gone", "The same ticket"]);
     await page.getByRole("button", { name: "Stop camera" }).click();
     expect(await violations(page)).toEqual([]);
     expect(complaints).toEqual([]);
@@ -333,6 +343,27 @@ test("copy shown right after its ticket is told from it, and the server is not a
     await filming.close();
     await rm(dir, { recursive: true });
   }
+});
+
+test("ticket that comes back into the picture keeps its type, the proof to check and the name", async () => {
+  const wish = { pools: { ga: 1 }, types: { pools: { ga: { child: 1 } } } };
+  const code = await ticketCode(server, await buy("family-door", wish, "Kim Lee"));
+  await atCamera(async (page) => {
+    const result = page.locator(".result section");
+    await film(page, [code]);
+    await result.getByRole("heading", { name: "Welcome" }).waitFor();
+    // Who is asked for a proof lowers the phone to look for it.
+    await film(page, [...AWAY, code]);
+    await result.getByRole("heading", { name: "The same ticket" }).waitFor();
+    await result.getByText("Child: check proof").waitFor();
+    await result.getByText("Kim Lee").waitFor();
+    await film(page, [...AWAY, code]);
+    const before = page.getByRole("listitem").filter({ hasText: "The same ticket" });
+    await before.getByText("Kim Lee").waitFor();
+    await result.getByText("Child: check proof").waitFor();
+    await result.getByText("Kim Lee").waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
 });
 
 test("camera that starts when the page is left already is switched off", async () => {
@@ -364,6 +395,67 @@ test("camera that starts when the page is left already is switched off", async (
     await filming.close();
   }
 });
+
+/** Nothing in the picture, for longer than a ticket may be out of it: each look takes 120 ms or more. */
+const AWAY = new Array<null>(9).fill(null);
+
+/** What a camera of the tests has to show. */
+interface Film {
+  film: (string | null)[];
+}
+
+/** A scanner's page whose camera is on, and sees nothing until a {@link film} is put in. */
+async function atCamera(use: (page: Page) => Promise<void>): Promise<void> {
+  const filming = await launch(["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]);
+  try {
+    const { page, complaints } = await visit(filming, { permissions: ["camera"] });
+    await page.addInitScript(() => {
+      const camera = window as unknown as Film;
+      camera.film = [null];
+      class BarcodeDetector {
+        static getSupportedFormats() {
+          return Promise.resolve(["qr_code"]);
+        }
+        detect() {
+          const code = camera.film.length > 1 ? camera.film.shift() : camera.film[0];
+          return Promise.resolve(code ? [{ rawValue: code }] : []);
+        }
+      }
+      Object.assign(window, { BarcodeDetector });
+    });
+    await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+    await page.getByRole("button", { name: "Start camera" }).click();
+    await page.getByRole("button", { name: "Stop camera" }).waitFor();
+    await use(page);
+    expect(complaints).toEqual([]);
+  } finally {
+    await filming.close();
+  }
+}
+
+/** Lets the camera see this code or none at each look, and the last of them from then on. */
+async function film(page: Page, codes: (string | null)[]): Promise<void> {
+  await page.evaluate((codes) => {
+    (window as unknown as Film).film = codes;
+  }, codes);
+}
+
+/** Notes from now on which cards are shown, and whether their bearer is said to be gone: each once. */
+async function noteCards(page: Page): Promise<() => Promise<string[]>> {
+  await page.evaluate(() => {
+    const shown: string[] = [];
+    Object.assign(window, { shown });
+    new MutationObserver(() => {
+      const card = document.querySelector(".result section");
+      const heading = card?.querySelector("h2")?.textContent;
+      if (card) shown.push(`${heading}${card.matches(".gone") ? ", gone" : ""}`);
+    }).observe(document.querySelector(".result")!, { subtree: true, childList: true, attributes: true });
+  });
+  return async () => {
+    const shown = await page.evaluate(() => (window as unknown as { shown: string[] }).shown);
+    return [...new Set(shown)];
+  };
+}
 
 /**
  * Two seconds of film that show this code as a QR code, and then none for `goneS`: YUV4MPEG2, which

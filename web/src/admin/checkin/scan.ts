@@ -6,13 +6,20 @@ import { clock } from "../../lib/clock";
 
 export type Outcome =
   /** Let in now; `wasOwn` if by an earlier try of this device, whose answer got lost. */
-  | { kind: "in"; at: number; name?: string; type?: ShownType | undefined; wasOwn: boolean }
+  | ({ kind: "in"; wasOwn: boolean } & Admission)
   /** Let in at that time, and shown again so soon that the server was not asked. */
-  | { kind: "same"; at: number }
+  | ({ kind: "same" } & Admission)
   | { kind: "used"; at: number }
   | { kind: "refused"; code: string; detail: string }
   /** No answer came: the ticket may be used by now. */
   | { kind: "unknown" };
+
+/** Who was let in, and when: what tells them from whoever shows a copy. */
+interface Admission {
+  at: number;
+  name?: string;
+  type?: ShownType;
+}
 
 /** As what a ticket was bought, and whether its bearer has to show that they may have it. */
 export interface ShownType {
@@ -61,9 +68,10 @@ export async function checkIn(code: string, event: string | undefined): Promise<
 
 /** The same ticket shown again, if it was let in: what its bearer shows who has not moved on, or a copy. */
 export function shownAgain(scan: Scan): Scan | undefined {
-  const { kind } = scan.outcome;
-  if (kind !== "in" && kind !== "same") return undefined;
-  return { ...scan, at: clock.now(), outcome: { kind: "same", at: scan.outcome.at } };
+  const { outcome } = scan;
+  if (outcome.kind !== "in" && outcome.kind !== "same") return undefined;
+  const { at, name, type } = outcome;
+  return { ...scan, at: clock.now(), outcome: { kind: "same", at, name, type } };
 }
 
 async function outcome(code: string, event: string | undefined): Promise<Outcome> {
