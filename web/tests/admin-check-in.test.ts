@@ -118,12 +118,7 @@ test("code typed while the answer before is under way stays in its field", async
   const code = await ticketCode(server, await sell(server, "door", { pools: { ga: 1 } }));
   const { page, close } = await visit(browser);
   await signIn(page, server, "/admin/check-in", SCANNER_KEY);
-  let answer = () => {};
-  const held = new Promise<void>((resolve) => (answer = resolve));
-  await page.route("**/api/v1/check-in", async (route) => {
-    await held;
-    await route.continue();
-  });
+  const answer = await holdAnswers(page);
   await type(page, code);
   await page.getByLabel("Ticket code").fill("the-next-one");
   answer();
@@ -366,6 +361,35 @@ test("ticket that comes back into the picture keeps its type, the proof to check
   });
 });
 
+test("ticket that was typed in stays green while the camera sees nobody", async () => {
+  const code = await ticketCode(server, await sell(server, "door", { pools: { ga: 1 } }));
+  await atCamera(async (page) => {
+    await type(page, code);
+    await page.locator(".result section.in").waitFor();
+    await film(page, [...AWAY, null]);
+    await filmed(page);
+    expect(await page.locator(".result h2").innerText()).toBe("Welcome");
+    expect(await page.locator(".result section.gone").count()).toBe(0);
+  });
+});
+
+test("green of a ticket goes as soon as the camera sees the next one", async () => {
+  const codes: string[] = [];
+  for (const pools of [{ ga: 1 }, { ga: 1 }]) {
+    codes.push(await ticketCode(server, await sell(server, "door", { pools })));
+  }
+  await atCamera(async (page) => {
+    await film(page, [codes[0]!]);
+    await page.locator(".result section.in:not(.gone)").waitFor();
+    const answer = await holdAnswers(page);
+    await film(page, [codes[1]!]);
+    await page.locator(".result section.in.gone").waitFor();
+    answer();
+    await page.locator("ol > li").waitFor();
+    await page.locator(".result section.in:not(.gone)").waitFor();
+  });
+});
+
 test("camera that starts when the page is left already is switched off", async () => {
   const filming = await launch(["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]);
   try {
@@ -438,6 +462,22 @@ async function film(page: Page, codes: (string | null)[]): Promise<void> {
   await page.evaluate((codes) => {
     (window as unknown as Film).film = codes;
   }, codes);
+}
+
+/** Until the camera was looked at so often that the last of its film stays. */
+async function filmed(page: Page): Promise<void> {
+  await expect.poll(() => page.evaluate(() => (window as unknown as Film).film.length)).toBe(1);
+}
+
+/** Lets the server's answers wait from now on, until the returned function is called. */
+async function holdAnswers(page: Page): Promise<() => void> {
+  let answer = () => {};
+  const held = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/api/v1/check-in", async (route) => {
+    await held;
+    await route.continue();
+  });
+  return () => answer();
 }
 
 /** Notes from now on which cards are shown, and whether their bearer is said to be gone: each once. */

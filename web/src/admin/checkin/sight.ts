@@ -1,0 +1,35 @@
+/** Where the camera has a ticket: whether whoever showed it still stands there. */
+
+/** A ticket still in the picture is not shown again; one that comes back after this is. */
+const GONE_MS = 3_000;
+/** After this without it, the answer is not about who stands there now. */
+const AWAY_MS = 800;
+
+export interface Sight {
+  code: string;
+  /** When it was seen last or, if it was not seen, when its answer came. */
+  at: number;
+  /** `unseen` was typed in; `back` is in the picture once more after it was `away`. */
+  place: "unseen" | "there" | "away" | "back";
+}
+
+/** A ticket that the camera need not see: somebody typed it in, or has a hand scanner. */
+export function typedIn(code: string, at: number): Sight {
+  return { code, at, place: "unseen" };
+}
+
+/** The same after a look at the picture, with a code in it or none. */
+export function looked(sight: Sight, code: string | undefined, at: number): Sight {
+  const { place } = sight;
+  if (code === sight.code) {
+    const wasAway = place === "away" || place === "back";
+    return { code, at, place: wasAway ? "back" : "there" };
+  }
+  if (place === "unseen" || at - sight.at < AWAY_MS) return sight;
+  return { ...sight, place: "away" };
+}
+
+/** Whether this code is the same ticket's, so soon after it that the server is not asked again. */
+export function isStill(sight: Sight, code: string, at: number): boolean {
+  return code === sight.code && at - sight.at < GONE_MS;
+}
