@@ -390,6 +390,40 @@ test("green of a ticket goes as soon as the camera sees the next one", async () 
   });
 });
 
+test("copy that is shown before the answer for its ticket came is told from it", async () => {
+  const code = await ticketCode(server, await sell(server, "door", { seats: ["B-3"] }));
+  await atCamera(async (page) => {
+    const answer = await holdAnswers(page);
+    const cards = await noteCards(page);
+    await film(page, [code, ...AWAY, code, code]);
+    await filmed(page);
+    answer();
+    const result = page.locator(".result section");
+    await result.getByRole("heading", { name: "The same ticket" }).waitFor();
+    await result.getByText(/^Let in at .*: one person\..* look who showed it first\.$/).waitFor();
+    await result.getByText("Stalls · B · 3").waitFor();
+    // The one before them is in.
+    await page.getByRole("listitem").filter({ hasText: "Stalls · B · 3" }).getByText("Welcome").waitFor();
+    expect(await cards()).toEqual(["The same ticket"]);
+  });
+});
+
+test("ticket that is gone when its answer comes is not green", async () => {
+  const code = await ticketCode(server, await sell(server, "door", { seats: ["B-4"] }));
+  await atCamera(async (page) => {
+    const answer = await holdAnswers(page);
+    const cards = await noteCards(page);
+    await film(page, [code, ...AWAY, null]);
+    await filmed(page);
+    answer();
+    await page.locator(".result section.in.gone").waitFor();
+    expect(await cards()).toEqual(["Welcome, gone"]);
+    // Within 3 s of the answer, whenever that came.
+    await film(page, [code]);
+    await page.locator(".result").getByText(/^Let in at .* Nobody else comes in with it\.$/).waitFor();
+  });
+});
+
 test("camera that starts when the page is left already is switched off", async () => {
   const filming = await launch(["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]);
   try {

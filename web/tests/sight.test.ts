@@ -1,6 +1,6 @@
 /** What the camera at the door makes of a ticket, look by look. */
 import { expect, test } from "vitest";
-import { isStill, looked, type Sight, typedIn } from "../src/admin/checkin/sight";
+import { answered, isStill, looked, type Sight, typedIn } from "../src/admin/checkin/sight";
 
 /** A ticket that the camera saw first at 0, after looks at these times that saw a code or none. */
 function after(looks: [at: number, code?: string][], first: Sight = { code: "a", at: 0, place: "there" }) {
@@ -26,6 +26,14 @@ test("ticket that was typed in is not missed before the camera has seen it", () 
   expect(after([[10_000], [20_000, "b"]], typed)).toEqual(typed);
   expect(after([[500, "a"]], typed)).toEqual({ code: "a", at: 500, place: "there" });
   expect(after([[500, "a"], [1_300]], typed).place).toBe("away");
+});
+
+test("answer changes nothing of where a ticket is, and is told of one that is back", () => {
+  const there = after([[700, "a"]]);
+  expect(looked(answered(there, 1_400), undefined, 1_500).place).toBe("away");
+  expect(answered(after([[800]]), 5_000)).toEqual({ code: "a", at: 5_000, place: "away" });
+  expect(answered(after([[800], [1_000, "a"]]), 1_100)).toEqual({ code: "a", at: 1_100, place: "there" });
+  expect(answered(typedIn("a", 0), 900)).toEqual(typedIn("a", 900));
 });
 
 test("only the same code within 3 s is the same ticket shown again", () => {

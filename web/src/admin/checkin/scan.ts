@@ -7,8 +7,11 @@ import { clock } from "../../lib/clock";
 export type Outcome =
   /** Let in now; `wasOwn` if by an earlier try of this device, whose answer got lost. */
   | ({ kind: "in"; wasOwn: boolean } & Admission)
-  /** Let in at that time, and shown again so soon that the server was not asked. */
-  | ({ kind: "same" } & Admission)
+  /**
+   * Let in at that time, and shown again so soon that the server was not asked; `isNews` if before the
+   * answer came, so that nobody was told of the admission yet.
+   */
+  | ({ kind: "same"; isNews: boolean } & Admission)
   | { kind: "used"; at: number }
   | { kind: "refused"; code: string; detail: string }
   /** No answer came: the ticket may be used by now. */
@@ -67,11 +70,11 @@ export async function checkIn(code: string, event: string | undefined): Promise<
 }
 
 /** The same ticket shown again, if it was let in: what its bearer shows who has not moved on, or a copy. */
-export function shownAgain(scan: Scan): Scan | undefined {
+export function shownAgain(scan: Scan, isNews: boolean): Scan | undefined {
   const { outcome } = scan;
   if (outcome.kind !== "in" && outcome.kind !== "same") return undefined;
   const { at, name, type } = outcome;
-  return { ...scan, at: clock.now(), outcome: { kind: "same", at, name, type } };
+  return { ...scan, at: clock.now(), outcome: { kind: "same", at, name, type, isNews } };
 }
 
 async function outcome(code: string, event: string | undefined): Promise<Outcome> {

@@ -29,6 +29,16 @@ export function looked(sight: Sight, code: string | undefined, at: number): Sigh
   return { ...sight, place: "away" };
 }
 
+/**
+ * The same once its answer is told. Whoever was not in the picture then had not heard it: their 3 s begin
+ * with it.
+ */
+export function answered(sight: Sight, at: number): Sight {
+  const { place } = sight;
+  if (place === "there") return sight;
+  return { ...sight, at, place: place === "back" ? "there" : place };
+}
+
 /** Whether this code is the same ticket's, so soon after it that the server is not asked again. */
 export function isStill(sight: Sight, code: string, at: number): boolean {
   return code === sight.code && at - sight.at < GONE_MS;
