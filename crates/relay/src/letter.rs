@@ -91,6 +91,9 @@ pub fn compose(facts: &Facts<'_>) -> Option<Letter> {
     if let Some(explained) = &tickets.explained {
         line(&mut text, explained);
     }
+    for label in &tickets.types {
+        line(&mut text, &format!("- {label}"));
+    }
     for (label, _) in &tickets.shown {
         line(&mut text, &format!("- {label}"));
     }
@@ -115,6 +118,9 @@ pub fn compose(facts: &Facts<'_>) -> Option<Letter> {
     html.push_str("</table>");
     if let Some(explained) = &tickets.explained {
         html.push_str(&format!("<p>{}</p>", escaped(explained)));
+    }
+    for label in &tickets.types {
+        html.push_str(&format!("<p>{}</p>", escaped(label)));
     }
     for (index, (label, _)) in tickets.shown.iter().enumerate() {
         let (label, name) = (escaped(label), picture_name(index));
@@ -202,6 +208,8 @@ fn hundredths(rate_bp: u32) -> String {
 /// What a mail says of tickets.
 struct Tickets {
     explained: Option<String>,
+    /// A label for each type, if no codes are shown.
+    types: Vec<String>,
     /// A label for each code that is shown, and its picture.
     shown: Vec<(String, Vec<u8>)>,
 }
@@ -210,17 +218,20 @@ impl Tickets {
     fn new(texts: &Catalogue, facts: &Facts<'_>) -> Self {
         let count = facts.tickets.len();
         if count == 0 {
-            return Self { explained: None, shown: Vec::new() };
+            return Self { explained: None, types: Vec::new(), shown: Vec::new() };
         }
         let shown = (count <= MAX_INLINE)
             .then(|| facts.tickets.iter().map(|ticket| shown(texts, ticket)).collect())
             .and_then(|shown: Vec<Option<_>>| shown.into_iter().collect::<Option<Vec<_>>>());
         match shown {
-            Some(shown) => Self { explained: Some(texts.tickets_here.clone()), shown },
+            Some(shown) => {
+                Self { explained: Some(texts.tickets_here.clone()), types: Vec::new(), shown }
+            }
             None => {
                 let count = count.to_string();
                 let elsewhere = fill(&texts.tickets_elsewhere, &[("count", &count)]);
-                Self { explained: Some(elsewhere), shown: Vec::new() }
+                let types = types(texts, facts.tickets);
+                Self { explained: Some(elsewhere), types, shown: Vec::new() }
             }
         }
     }
@@ -233,13 +244,34 @@ fn shown(texts: &Catalogue, ticket: &Ticket) -> Option<(String, Vec<u8>)> {
     };
     let number = fill(&texts.ticket, &[("number", &ticket.number.to_string())]);
     let mut label = format!("{number}: {unit}");
-    if let Some(Kind { name, proof }) = &ticket.kind {
-        label.extend([" · ", name]);
-        if *proof {
-            label.extend([" · ", &texts.bring_proof]);
+    if let Some(kind) = &ticket.kind {
+        label.extend([" · ", &with_proof(texts, kind)]);
+    }
+    Some((one_line(&label), qr::png(&ticket.code).ok()?))
+}
+
+/// How many tickets are of each type, in the order in which the types come first.
+fn types(texts: &Catalogue, tickets: &[Ticket]) -> Vec<String> {
+    let mut counts: Vec<(&Kind, usize)> = Vec::new();
+    for kind in tickets.iter().filter_map(|ticket| ticket.kind.as_ref()) {
+        match counts.iter_mut().find(|(other, _)| *other == kind) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((kind, 1)),
         }
     }
-    Some((label, qr::png(&ticket.code).ok()?))
+    counts
+        .into_iter()
+        .map(|(kind, count)| one_line(&format!("{count} × {}", with_proof(texts, kind))))
+        .collect()
+}
+
+/// A type's name, and that a proof is to be brought if it asks for one.
+fn with_proof(texts: &Catalogue, kind: &Kind) -> String {
+    if kind.proof {
+        format!("{} · {}", kind.name, texts.bring_proof)
+    } else {
+        kind.name.to_string()
+    }
 }
 
 fn picture_name(index: usize) -> String {
@@ -464,6 +496,43 @@ mod tests {
         let eleven = letter_with(&tickets, |_| {}).unwrap();
         assert!(eleven.pictures.is_empty() && !eleven.html.contains("cid:"));
         assert!(eleven.text.contains("your 11 tickets"), "{}", eleven.text);
+    }
+
+    #[test]
+    fn more_than_ten_tickets_are_counted_by_type_and_say_which_ask_for_proof() {
+        let kind = |name: &str, proof| Some(Kind { name: name.into(), proof });
+        let ticket = |number: u32| {
+            let kind = match number {
+                1..=7 | 12 => kind("Adult", false),
+                8..=10 => kind("Child", true),
+                _ => None,
+            };
+            let unit = Unit::Pool("ga".parse().unwrap());
+            Ticket { number, unit, kind, code: format!("c{number}") }
+        };
+        let tickets: Vec<_> = (1..=12).map(ticket).collect();
+        let letter = letter_with(&tickets, |_| {}).unwrap();
+        let told = "with your booking.\n- 8 × Adult\n- 3 × Child · Bring proof to the door\n";
+        assert!(letter.text.contains(told), "{}", letter.text);
+        let told = "<p>8 × Adult</p><p>3 × Child · Bring proof to the door</p></body>";
+        assert!(letter.html.contains(told), "{}", letter.html);
+        let untyped: Vec<_> = tickets.into_iter().map(|it| Ticket { kind: None, ..it }).collect();
+        let letter = letter_with(&untyped, |_| {}).unwrap();
+        assert!(letter.text.ends_with("with your booking.\n"), "{}", letter.text);
+    }
+
+    #[test]
+    fn name_of_a_type_stays_on_its_line() {
+        let kind = Some(Kind { name: "Child\r\n- Ticket 9: <b>".into(), proof: false });
+        let unit = Unit::Seat("A-1".parse().unwrap());
+        let ticket = Ticket { number: 1, unit, kind, code: "c".into() };
+        for count in [1, MAX_INLINE + 1] {
+            let letter = letter_with(&vec![ticket.clone(); count], |_| {}).unwrap();
+            let mut labels = letter.text.lines().filter(|line| line.starts_with("- "));
+            assert!(labels.next().is_some_and(|label| label.ends_with("Child  - Ticket 9: <b>")));
+            assert_eq!(labels.next(), None, "{}", letter.text);
+            assert!(letter.html.contains("Child  - Ticket 9: &lt;b&gt;"), "{}", letter.html);
+        }
     }
 
     #[test]
