@@ -9,7 +9,7 @@ use onrush_base::config::kinds::{
 };
 use onrush_base::config::relay::{MailSettings, Tls};
 use onrush_base::config::{CertificateSettings, Config, GatewayName};
-use onrush_base::tickets::{Ticket, Unit};
+use onrush_base::tickets::{Kind, Ticket, Unit};
 use onrush_core::ids::BookingId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::tax::Tax;
@@ -530,8 +530,12 @@ async fn a_seat_sold_over_the_paths_of_s3_is_mailed() {
 fn mails_say_what_they_said_in_every_language() {
     let lines = vec![PoolLine { pool: "ga".parse().unwrap(), quantity: 1 }];
     let lines = Lines::new(lines, vec!["A-1".parse().unwrap()]).unwrap();
-    let units = [Unit::Pool("ga".parse().unwrap()), Unit::Seat("A-1".parse().unwrap())];
-    let ticket = |(number, unit)| Ticket { number, unit, kind: None, code: "c".into() };
+    let child = Kind { name: "Child".into(), proof: true };
+    let units = [
+        (Unit::Pool("ga".parse().unwrap()), Some(child)),
+        (Unit::Seat("A-1".parse().unwrap()), None),
+    ];
+    let ticket = |(number, (unit, kind))| Ticket { number, unit, kind, code: "c".into() };
     let tickets: Vec<_> = (1..).zip(units).map(ticket).collect();
     let kinds = [
         (BOOKING_CONFIRMED, false),
