@@ -121,9 +121,14 @@ impl Server {
         // Of a cluster the events are the other nodes' as well, and Redis and PostgreSQL are not files here.
         let accepts = state.config.accept_restored && backend.cluster.is_none();
         restored::begin(&data, accepts, &*state.sale.engine, &state.sale.draws).await?;
-        let parts = http::pages::parts(&state.config);
-        if let Err(error) = state.nodes.versions.share(&parts).await {
-            tracing::warn!(%error, "until a next start, nodes of other versions lack this one's pages");
+        if state.nodes.cluster.is_some() {
+            let shared = match http::pages::parts(&state.config) {
+                Ok(parts) => state.nodes.versions.share(&parts).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = shared {
+                tracing::warn!(%error, "until a next start, nodes of other versions lack this one's pages");
+            }
         }
         drop(state_slot.set(state.clone()));
         let samples = state.streams.samples.clone();

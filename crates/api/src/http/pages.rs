@@ -21,9 +21,9 @@ use onrush_base::config::{Config, GatewayName};
 use rust_embed::Embed;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Component, Path};
 use std::sync::Arc;
 use versions::PARTS;
@@ -39,9 +39,14 @@ The pages of this Onrush were not built; the API works without them, and /docs s
 To have them, install Node.js 20.19 or later with npm, then run in the checkout:\n\n\
   make pages && cargo build --release\n";
 
+/// The bytes that the parts of one version may have together, packed as they are served.
+const MAX_PARTS_BYTES: u64 = 16 << 20;
+
 /// The files of this node's pages whose names have their contents' digest in them.
-#[must_use]
-pub fn parts(config: &Config) -> BTreeMap<String, Bytes> {
+///
+/// # Errors
+/// If they are more than nodes share: what to do.
+pub fn parts(config: &Config) -> io::Result<BTreeMap<String, Bytes>> {
     Source { dir: config.pages.as_deref() }.parts()
 }
 
@@ -62,7 +67,7 @@ pub async fn pages(
     let source = Source { dir: config.pages.as_deref() };
     let accepted = Accepted::of(request.headers());
     let found = match source.find(name, accepted) {
-        None if name.starts_with(PARTS) => {
+        None if is_part(name) => {
             nodes.versions.look().await;
             find(name, accepted, |file| nodes.versions.part(file))
         }
@@ -183,28 +188,44 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn find(&self, name: &str, accepted: Accepted) -> Option<Found> {
-        // Whatever climbs out of the directory, or is hidden in it, is not a page's.
-        let is_plain = |part| {
-            let Component::Normal(part) = part else { return false };
-            !part.as_encoded_bytes().starts_with(b".")
-        };
-        if !Path::new(name).components().all(is_plain) {
+        if !is_plain(name) {
             return None;
         }
         find(name, accepted, |file| self.read(file))
     }
 
-    fn parts(&self) -> BTreeMap<String, Bytes> {
-        let names: Vec<String> = match self.dir {
+    fn part_names(&self) -> BTreeSet<String> {
+        match self.dir {
             Some(dir) => {
                 let listed = std::fs::read_dir(dir.join(PARTS)).into_iter().flatten().flatten();
                 let names = listed.filter_map(|file| file.file_name().into_string().ok());
-                names.map(|name| format!("{PARTS}{name}")).collect()
+                names.map(|name| format!("{PARTS}{name}")).filter(|name| is_part(name)).collect()
             }
-            None => Built::iter().map(Cow::into_owned).collect(),
-        };
-        let parts = names.into_iter().filter(|name| name.starts_with(PARTS));
-        parts.filter_map(|name| self.read(&name).map(|bytes| (name, bytes))).collect()
+            None => Built::iter().map(Cow::into_owned).filter(|name| is_part(name)).collect(),
+        }
+    }
+
+    fn parts(&self) -> io::Result<BTreeMap<String, Bytes>> {
+        let names = self.part_names();
+        // A directory may have anything in it: it is measured before it is read.
+        let size: u64 = names.iter().map(|name| self.size(name)).sum();
+        if size > MAX_PARTS_BYTES {
+            let place = self.dir.unwrap_or(Path::new("web/dist")).join(PARTS);
+            return Err(io::Error::other(format!(
+                "the parts of the pages have {size} bytes, and at most {MAX_PARTS_BYTES} are shared; \
+                 take out of {} what no page loads",
+                place.display()
+            )));
+        }
+        let read = |name: String| self.read(&name).map(|bytes| (name, bytes));
+        Ok(names.into_iter().filter_map(read).collect())
+    }
+
+    fn size(&self, name: &str) -> u64 {
+        match self.dir {
+            Some(dir) => std::fs::metadata(dir.join(name)).map_or(0, |file| file.len()),
+            None => self.read(name).map_or(0, |bytes| bytes.len() as u64),
+        }
     }
 
     fn read(&self, name: &str) -> Option<Bytes> {
@@ -216,6 +237,32 @@ impl Source<'_> {
             }),
         }
     }
+}
+
+/// Whether a path neither climbs out of its directory nor leads to what is hidden in it: that is not
+/// a page's.
+fn is_plain(name: &str) -> bool {
+    Path::new(name).components().all(|part| {
+        let Component::Normal(part) = part else { return false };
+        !part.as_encoded_bytes().starts_with(b".")
+    })
+}
+
+/// Whether a part of pages may be called that: `assets/<name>-<digest>.<ext>`, packed or not.
+fn is_part(name: &str) -> bool {
+    const DIGEST: usize = 8;
+    let Some(file) = name.strip_prefix(PARTS) else { return false };
+    if file.contains('/') || !is_plain(file) {
+        return false;
+    }
+    let file = file.strip_suffix(".br").or_else(|| file.strip_suffix(".gz")).unwrap_or(file);
+    let Some((stem, extension)) = file.rsplit_once('.') else { return false };
+    // Digests are written in the letters of base64url, of which one is the hyphen.
+    let is_other = |letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_');
+    let end = stem.rsplit(is_other).next().unwrap_or_default();
+    end.find('-').is_some_and(|at| end.len() - at > DIGEST)
+        && !extension.is_empty()
+        && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// A file as it may be sent, from wherever `read` finds files by name.
@@ -339,6 +386,62 @@ mod tests {
         for name in ["../secret", "/etc/hostname", "a/../../secret", ".", "a/.git/config"] {
             assert!(source.find(name, Accepted::Plain).is_none(), "{name}");
         }
+    }
+
+    #[test]
+    fn names_of_parts_have_a_digest_and_are_not_hidden() {
+        for (name, expected) in [
+            ("assets/index-B2c_x-9Z.js", true),
+            ("assets/index-B2c_x-9Z.js.br", true),
+            ("assets/min.es-B2c_x-9Z.css.gz", true),
+            ("assets/font-0123456789abcdef.woff2", true),
+            ("assets/nothing.js", false),
+            ("assets/index-B2c.js", false),
+            ("assets/index-B2c_x-9Z", false),
+            ("assets/index-B2c_x-9Z.", false),
+            ("assets/index-B2c_x-9Z.js~", false),
+            ("assets/.index-B2c_x-9Z.js", false),
+            ("assets/.env", false),
+            ("assets/..", false),
+            ("assets/", false),
+            ("assets//index-B2c_x-9Z.js", false),
+            ("assets/a/index-B2c_x-9Z.js", false),
+            ("assets/../index-B2c_x-9Z.js", false),
+            ("index-B2c_x-9Z.js", false),
+        ] {
+            assert_eq!(is_part(name), expected, "{name}");
+        }
+    }
+
+    /// A directory with these files below `assets/`.
+    fn built(files: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join(PARTS)).unwrap();
+        for file in files {
+            std::fs::write(dir.path().join(PARTS).join(file), file).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn what_is_hidden_beside_the_parts_is_not_shared() {
+        let dir = built(&[".env", ".a-B2c_x-9Z.js.swp", "notes.txt", "a-B2c_x-9Z.js.br"]);
+        let parts = Source { dir: Some(dir.path()) }.parts().unwrap();
+        let part = ("assets/a-B2c_x-9Z.js.br".to_owned(), Bytes::from("a-B2c_x-9Z.js.br"));
+        assert_eq!(parts, BTreeMap::from([part]));
+    }
+
+    #[test]
+    fn parts_of_more_bytes_than_are_shared_are_not_read_and_it_is_said_what_to_do() {
+        let dir = built(&["a-B2c_x-9Z.js.br"]);
+        let large = std::fs::File::create(dir.path().join("assets/film-B2c_x-9Z.mp4")).unwrap();
+        large.set_len(MAX_PARTS_BYTES).unwrap();
+        let said = Source { dir: Some(dir.path()) }.parts().unwrap_err().to_string();
+        let place = dir.path().join(PARTS);
+        let advice = format!("take out of {} what no page loads", place.display());
+        assert!(said.ends_with(&advice), "{said}");
+        large.set_len(1).unwrap();
+        assert_eq!(Source { dir: Some(dir.path()) }.parts().unwrap().len(), 2);
     }
 
     #[test]

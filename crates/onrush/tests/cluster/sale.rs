@@ -245,19 +245,24 @@ fn a_part_of_pages_that_one_node_has_is_found_at_nodes_of_other_versions() {
     let mut started = |version: &str| {
         let parts = pages.path().join(version).join("assets");
         std::fs::create_dir_all(&parts).expect("a directory");
-        let part = parts.join(format!("{version}.json"));
-        std::fs::write(part, json!({ "of": version }).to_string()).expect("a file can be written");
+        for file in [format!("{version}-0a1b2c3d.json"), format!(".{version}-0a1b2c3d.json")] {
+            let content = json!({ "of": version }).to_string();
+            std::fs::write(parts.join(file), content).expect("a file can be written");
+        }
         deployment.start_node(|command| {
             command.env("ONRUSH_PAGES", pages.path().join(version));
         })
     };
     let (before, after) = (started("before"), started("after"));
     for (node, version) in [(&before, "after"), (&after, "before"), (&after, "after")] {
-        let found = node.ask("GET", &format!("/assets/{version}.json"), "", "", "");
+        let found = node.ask("GET", &format!("/assets/{version}-0a1b2c3d.json"), "", "", "");
         assert_eq!(found, (200, json!({ "of": version })));
+        let hidden = format!("/assets/.{version}-0a1b2c3d.json");
+        assert_eq!(node.ask("GET", &hidden, "", "", "").0, 404);
     }
-    let (status, _) = after.ask("GET", "/assets/none.json", "", "", "");
-    assert_eq!(status, 404);
+    for none in ["/assets/none.json", "/assets/none-0a1b2c3d.json"] {
+        assert_eq!(after.ask("GET", none, "", "", "").0, 404, "{none}");
+    }
 }
 
 #[test]
