@@ -68,8 +68,8 @@ pub async fn pages(
     let accepted = Accepted::of(request.headers());
     let found = match source.find(name, accepted) {
         None if is_part(name) => {
-            nodes.versions.look().await;
-            find(name, accepted, |file| nodes.versions.part(file))
+            let known = || find(name, accepted, |file| nodes.versions.part(file));
+            nodes.versions.find(known).await
         }
         found => found,
     };

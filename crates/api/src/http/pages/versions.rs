@@ -61,8 +61,18 @@ impl Versions {
         known.values().find_map(|parts| parts.get(name).cloned())
     }
 
+    /// What `known` finds among the parts that are known here; if that is nothing, after a look for more.
+    pub(super) async fn find<T>(&self, known: impl Fn() -> Option<T>) -> Option<T> {
+        let found = known();
+        if found.is_some() {
+            return found;
+        }
+        self.look().await;
+        known()
+    }
+
     /// Learns of versions that were shared since the last look.
-    pub(super) async fn look(&self) {
+    async fn look(&self) {
         let Some(cluster) = &self.cluster else { return };
         let mut looked_at = self.looked_at.lock().await;
         if looked_at.is_some_and(|at| at.elapsed() < LIST_AGE) {
@@ -146,6 +156,7 @@ mod tests {
     use onrush_base::cluster_store::{Pending, WantedPool};
     use onrush_core::ids::EventId;
     use std::sync::Mutex;
+    use tokio::time::timeout;
 
     /// What nodes share, in memory; it counts looks at the list.
     #[derive(Clone, Default)]
@@ -155,6 +166,8 @@ mod tests {
     struct Shared {
         files: HashMap<String, Vec<u8>>,
         looks: usize,
+        /// Nobody is told the list.
+        hangs: bool,
     }
 
     impl InMemory {
@@ -173,6 +186,11 @@ mod tests {
         }
     }
 
+    async fn found(node: &Versions, part: &str) -> Option<Bytes> {
+        let name = format!("{PARTS}{part}");
+        node.find(|| node.part(&name)).await
+    }
+
     fn ready<T: Send + 'static>(value: T) -> Pending<T> {
         Box::pin(async { Ok(value) })
     }
@@ -185,6 +203,9 @@ mod tests {
         fn fetch(&self, name: String) -> Pending<Option<Vec<u8>>> {
             let mut shared = self.0.lock().unwrap();
             shared.looks += usize::from(name == LIST);
+            if shared.hangs {
+                return Box::pin(std::future::pending());
+            }
             ready(shared.files.get(&name).cloned())
         }
 
@@ -235,6 +256,24 @@ mod tests {
         node.look().await;
         assert_eq!(node.part("assets/new.js"), Some(Bytes::from("new.js")));
         assert_eq!(node.part("assets/none.js"), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_part_that_is_known_does_not_wait_for_the_database() {
+        let shared = InMemory::default();
+        let node = shared.node();
+        shared.start("new.js").await;
+        assert_eq!(found(&node, "new.js").await, Some(Bytes::from("new.js")));
+        tokio::time::advance(LIST_AGE).await;
+        shared.0.lock().unwrap().hangs = true;
+        let before = shared.looks();
+        let known = timeout(LIST_AGE, found(&node, "new.js"));
+        tokio::select! {
+            biased;
+            found = found(&node, "none.js") => panic!("nobody was told the list: {found:?}"),
+            known = known => assert_eq!(known, Ok(Some(Bytes::from("new.js")))),
+        }
+        assert_eq!(shared.looks(), before + 1, "for the one that is not known");
     }
 
     #[tokio::test(start_paused = true)]
