@@ -8,9 +8,10 @@ use onrush_base::cluster_store::{ClusterStore, wait_for_turn};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::sync::{Mutex, Semaphore};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// What has its contents' digest in its name is below this: the same name is the same file in all versions.
 pub const PARTS: &str = "assets/";
@@ -19,24 +20,41 @@ const LIST: &str = "pages.json";
 const VERSIONS: &str = "pages/";
 /// Of so many versions parts are kept: whoever has had a page open for longer loads it anew.
 const KEPT: usize = 4;
-/// How old the list may be when a part is not found. Strangers may ask for parts that nobody has.
+/// How often the list is read, at most. Strangers may ask for parts that nobody has.
 const LIST_AGE: Duration = Duration::from_secs(1);
+/// How many may wait for the list at a time, and for how long.
+const WAITING: usize = 1_024;
+const PATIENCE: Duration = Duration::from_secs(10);
 /// For how long a node that shares its parts keeps others from it, at most.
 const SHARE_MS: u32 = 30_000;
+
+/// The parts of each version that is known here.
+type Known = HashMap<String, HashMap<String, Bytes>>;
 
 /// Parts of pages that nodes of other versions have shared; nothing where there is one process.
 pub struct Versions {
     cluster: Option<Arc<dyn ClusterStore>>,
-    /// The parts of each version that is known here.
-    known: RwLock<HashMap<String, HashMap<String, Bytes>>>,
-    looked_at: tokio::sync::Mutex<Option<Instant>>,
+    known: RwLock<Known>,
+    /// Whoever looks has it; the others who wait for what is seen then queue for it.
+    looks: Mutex<Looks>,
+    waiting: Semaphore,
+}
+
+/// Looks at the list.
+#[derive(Default)]
+struct Looks {
+    /// When the last one began, which whoever wanted it may have left in the middle.
+    began: Option<Instant>,
+    /// Whoever asked until then has their answer.
+    answered: Option<Instant>,
 }
 
 impl Versions {
     /// None is known yet.
     #[must_use]
     pub fn new(cluster: Option<Arc<dyn ClusterStore>>) -> Self {
-        Self { cluster, known: RwLock::default(), looked_at: tokio::sync::Mutex::default() }
+        let (known, looks) = (RwLock::default(), Mutex::default());
+        Self { cluster, known, looks, waiting: Semaphore::new(WAITING) }
     }
 
     /// Puts the parts of this node's pages where the others find them.
@@ -51,54 +69,75 @@ impl Versions {
         let shared = share(&**cluster, parts).await;
         cluster.end_turn("pages".to_owned()).await?;
         // Our own need not be read.
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(shared?, HashMap::new());
+        self.known_mut().insert(shared?, HashMap::new());
         Ok(())
     }
 
     /// A part that some version has, as far as is known here.
     pub(super) fn part(&self, name: &str) -> Option<Bytes> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.values().find_map(|parts| parts.get(name).cloned())
+        self.known().values().find_map(|parts| parts.get(name).cloned())
     }
 
-    /// What `known` finds among the parts that are known here; if that is nothing, after a look for more.
+    /// What `known` finds among the parts that are known here. If that is nothing, it waits for a look at
+    /// the list that begins later: the document that names a part may be younger than the last look.
     pub(super) async fn find<T>(&self, known: impl Fn() -> Option<T>) -> Option<T> {
         let found = known();
-        if found.is_some() {
+        let Some(cluster) = self.cluster.as_deref().filter(|_| found.is_none()) else {
             return found;
-        }
-        self.look().await;
-        known()
+        };
+        let Ok(_waits) = self.waiting.try_acquire() else { return None };
+        let looked = timeout(PATIENCE, self.look(cluster, &known)).await;
+        looked.unwrap_or_else(|_| known())
     }
 
-    /// Learns of versions that were shared since the last look.
-    async fn look(&self) {
-        let Some(cluster) = &self.cluster else { return };
-        let mut looked_at = self.looked_at.lock().await;
-        if looked_at.is_some_and(|at| at.elapsed() < LIST_AGE) {
-            return;
+    /// One looks for all who wait meanwhile.
+    async fn look<T>(
+        &self,
+        cluster: &dyn ClusterStore,
+        known: &impl Fn() -> Option<T>,
+    ) -> Option<T> {
+        let asked = Instant::now();
+        let mut looks = self.looks.lock().await;
+        let found = known();
+        if found.is_some() || looks.answered.is_some_and(|until| asked <= until) {
+            return found;
         }
-        if let Err(error) = self.learn(&**cluster).await {
+        if let Some(began) = looks.began {
+            sleep_until(began + LIST_AGE).await;
+        }
+        let began = Instant::now();
+        looks.began = Some(began);
+        let learned = self.learn(cluster).await;
+        // Nobody waits twice for a database that does not answer.
+        looks.answered = Some(if learned.is_ok() { began } else { Instant::now() });
+        if let Err(error) = learned {
             tracing::warn!(%error, "pages of other versions may lack parts: they cannot be read");
         }
-        *looked_at = Some(Instant::now());
+        known()
     }
 
     async fn learn(&self, cluster: &dyn ClusterStore) -> io::Result<()> {
         let listed = list(cluster.fetch(LIST.to_owned()).await?.as_deref())?;
-        let is_new = |version: &&String| {
-            !self.known.read().unwrap_or_else(PoisonError::into_inner).contains_key(*version)
-        };
-        let mut fresh = HashMap::new();
-        for version in listed.iter().filter(is_new) {
+        for version in &listed {
+            if self.known().contains_key(version) {
+                continue;
+            }
             if let Some(shared) = cluster.fetch(format!("{VERSIONS}{version}")).await? {
-                fresh.insert(version.clone(), unpack(&shared)?);
+                let parts = unpack(&shared)?;
+                // At once: with a slow database it may be the only one before patience ends.
+                self.known_mut().insert(version.clone(), parts);
             }
         }
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.extend(fresh);
-        known.retain(|version, _| listed.contains(version));
+        self.known_mut().retain(|version, _| listed.contains(version));
         Ok(())
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known_mut(&self) -> RwLockWriteGuard<'_, Known> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,12 +194,11 @@ mod tests {
     use super::*;
     use onrush_base::cluster_store::{Pending, WantedPool};
     use onrush_core::ids::EventId;
-    use std::sync::Mutex;
-    use tokio::time::timeout;
+    use tokio::task::{JoinSet, yield_now};
 
     /// What nodes share, in memory; it counts looks at the list.
     #[derive(Clone, Default)]
-    struct InMemory(Arc<Mutex<Shared>>);
+    struct InMemory(Arc<std::sync::Mutex<Shared>>);
 
     #[derive(Default)]
     struct Shared {
@@ -173,6 +211,10 @@ mod tests {
     impl InMemory {
         fn looks(&self) -> usize {
             self.0.lock().unwrap().looks
+        }
+
+        fn hang(&self, hangs: bool) {
+            self.0.lock().unwrap().hangs = hangs;
         }
 
         fn node(&self) -> Versions {
@@ -248,14 +290,14 @@ mod tests {
     async fn parts_of_a_version_that_starts_elsewhere_are_found_a_second_later_at_most() {
         let shared = InMemory::default();
         let node = shared.node();
-        node.look().await;
+        assert_eq!(found(&node, "none.js").await, None);
         shared.start("new.js").await;
-        node.look().await;
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let asked = Instant::now();
         assert_eq!(node.part("assets/new.js"), None, "it looked a moment ago");
-        tokio::time::advance(LIST_AGE).await;
-        node.look().await;
-        assert_eq!(node.part("assets/new.js"), Some(Bytes::from("new.js")));
-        assert_eq!(node.part("assets/none.js"), None);
+        assert_eq!(found(&node, "new.js").await, Some(Bytes::from("new.js")));
+        assert!(asked.elapsed() <= LIST_AGE, "{:?}", asked.elapsed());
+        assert_eq!(found(&node, "none.js").await, None);
     }
 
     #[tokio::test(start_paused = true)]
@@ -264,8 +306,8 @@ mod tests {
         let node = shared.node();
         shared.start("new.js").await;
         assert_eq!(found(&node, "new.js").await, Some(Bytes::from("new.js")));
-        tokio::time::advance(LIST_AGE).await;
-        shared.0.lock().unwrap().hangs = true;
+        tokio::time::advance(2 * LIST_AGE).await;
+        shared.hang(true);
         let before = shared.looks();
         let known = timeout(LIST_AGE, found(&node, "new.js"));
         tokio::select! {
@@ -276,14 +318,59 @@ mod tests {
         assert_eq!(shared.looks(), before + 1, "for the one that is not known");
     }
 
+    /// So many who ask for what nobody has.
+    fn strangers(node: &Arc<Versions>, number: usize) -> JoinSet<Option<Bytes>> {
+        let mut strangers = JoinSet::new();
+        for _ in 0..number {
+            let node = node.clone();
+            strangers.spawn(async move { found(&node, "none.js").await });
+        }
+        strangers
+    }
+
     #[tokio::test(start_paused = true)]
     async fn whoever_asks_for_what_nobody_has_costs_a_look_a_second() {
         let shared = InMemory::default();
-        let node = shared.node();
-        for _ in 0..100 {
-            node.look().await;
-        }
+        let node = Arc::new(shared.node());
+        let begun = Instant::now();
+        assert!(strangers(&node, 100).join_all().await.iter().all(Option::is_none));
         assert_eq!(shared.looks(), 1);
+        for looks in [2, 3, 4] {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            assert!(strangers(&node, 100).join_all().await.iter().all(Option::is_none));
+            assert_eq!(shared.looks(), looks);
+        }
+        assert!(begun.elapsed() >= 3 * LIST_AGE, "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn so_many_wait_for_the_list_at_a_time_and_not_for_ever() {
+        let shared = InMemory::default();
+        let node = Arc::new(shared.node());
+        shared.hang(true);
+        let begun = Instant::now();
+        let strangers = strangers(&node, WAITING);
+        while node.waiting.available_permits() > 0 {
+            yield_now().await;
+        }
+        assert_eq!(found(&node, "none.js").await, None);
+        assert_eq!(begun.elapsed(), Duration::ZERO, "there was no room to wait");
+        assert!(strangers.join_all().await.iter().all(Option::is_none));
+        assert!(begun.elapsed() < PATIENCE + LIST_AGE, "{:?}", begun.elapsed());
+        assert_eq!(node.waiting.available_permits(), WAITING);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_whose_asker_has_gone_answers_nobody_and_another_follows_a_second_later() {
+        let shared = InMemory::default();
+        let node = shared.node();
+        shared.hang(true);
+        let begun = Instant::now();
+        assert!(timeout(Duration::from_millis(1), found(&node, "new.js")).await.is_err());
+        shared.hang(false);
+        shared.start("new.js").await;
+        assert_eq!(found(&node, "new.js").await, Some(Bytes::from("new.js")));
+        assert!(begun.elapsed() >= LIST_AGE, "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
@@ -293,7 +380,7 @@ mod tests {
             shared.start(part).await;
         }
         let node = shared.node();
-        node.look().await;
+        assert_eq!(found(&node, "none.js").await, None);
         let found = |part: &&str| node.part(&format!("{PARTS}{part}")).is_some();
         let all = ["1.js", "2.js", "3.js", "4.js", "5.js"];
         let kept: Vec<_> = all.into_iter().filter(found).collect();
@@ -305,7 +392,7 @@ mod tests {
         );
         shared.start("6.js").await;
         tokio::time::advance(LIST_AGE).await;
-        node.look().await;
+        assert_eq!(node.find(|| node.part("assets/6.js")).await, Some(Bytes::from("6.js")));
         assert!(node.part("assets/3.js").is_none() && node.part("assets/6.js").is_some());
     }
 }
