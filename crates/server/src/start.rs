@@ -10,6 +10,7 @@ use crate::start_error::{StartError, Stopped};
 use crate::tasks::Tasks;
 use backend::Backend;
 use onrush_api::http;
+use onrush_api::http::pages::upkeep::Upkeep;
 use onrush_api::http::state::{HttpDeps, HttpState};
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::config::Config;
@@ -121,14 +122,12 @@ impl Server {
         // Of a cluster the events are the other nodes' as well, and Redis and PostgreSQL are not files here.
         let accepts = state.config.accept_restored && backend.cluster.is_none();
         restored::begin(&data, accepts, &*state.sale.engine, &state.sale.draws).await?;
-        if state.nodes.cluster.is_some() {
-            let shared = match http::pages::parts(&state.config) {
-                Ok(parts) => state.nodes.versions.share(&parts).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = shared {
-                tracing::warn!(%error, "until a next start, nodes of other versions lack this one's pages");
-            }
+        let mut pages = state.nodes.cluster.is_some().then(|| {
+            let (config, versions) = (state.config.clone(), state.nodes.versions.clone());
+            Upkeep::new(config, versions, state.sale.clock.clone())
+        });
+        if let Some(pages) = &mut pages {
+            pages.look().await;
         }
         drop(state_slot.set(state.clone()));
         let samples = state.streams.samples.clone();
@@ -158,6 +157,10 @@ impl Server {
         tasks.add(tokio::spawn(state.streams.samples.clone().run()));
         tasks.add(tokio::spawn(state.sale.draws.clone().open_drawn_sales()));
         tasks.add(tokio::spawn(http::actions::note::forget_old(state.clone())));
+        if let Some(pages) = pages {
+            let sagas = sagas.clone();
+            tasks.add(tokio::spawn(pages.run(async move { sagas.stopped().await })));
+        }
         tasks.extend(sagas.run());
         tasks.extend(state.relay.run(sagas.told.clone()));
         state.set_ready(true);

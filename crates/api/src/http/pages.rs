@@ -2,6 +2,9 @@
 //!
 //! Every text is there twice, as Brotli and as gzip. Whoever takes neither gets it unpacked.
 
+#[cfg(test)]
+mod in_memory;
+pub mod upkeep;
 pub mod versions;
 
 use crate::http::negotiate::{is_known, takes};
@@ -42,14 +45,6 @@ To have them, install Node.js 20.19 or later with npm, then run in the checkout:
 /// The bytes that the parts of one version may have together, packed as they are served.
 const MAX_PARTS_BYTES: u64 = 16 << 20;
 
-/// The files of this node's pages whose names have their contents' digest in them.
-///
-/// # Errors
-/// If they are more than nodes share: what to do.
-pub fn parts(config: &Config) -> io::Result<BTreeMap<String, Bytes>> {
-    Source { dir: config.pages.as_deref() }.parts()
-}
-
 /// Answers whatever no other path does: a page, one of its parts, or that there is nothing.
 pub async fn pages(
     State(config): State<Arc<Config>>,
@@ -64,7 +59,7 @@ pub async fn pages(
         Some(page) => page,
         None => path.trim_start_matches('/'),
     };
-    let source = Source { dir: config.pages.as_deref() };
+    let source = Source::of(&config);
     let accepted = Accepted::of(request.headers());
     let found = match source.find(name, accepted) {
         None if is_part(name) => {
@@ -186,7 +181,11 @@ struct Source<'a> {
     dir: Option<&'a Path>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    fn of(config: &'a Config) -> Self {
+        Self { dir: config.pages.as_deref() }
+    }
+
     fn find(&self, name: &str, accepted: Accepted) -> Option<Found> {
         if !is_plain(name) {
             return None;
@@ -194,6 +193,7 @@ impl Source<'_> {
         find(name, accepted, |file| self.read(file))
     }
 
+    /// The names of the files that have their contents' digest in their names.
     fn part_names(&self) -> BTreeSet<String> {
         match self.dir {
             Some(dir) => {
@@ -205,6 +205,10 @@ impl Source<'_> {
         }
     }
 
+    /// The parts.
+    ///
+    /// # Errors
+    /// If they are more than nodes share: what to do.
     fn parts(&self) -> io::Result<BTreeMap<String, Bytes>> {
         let names = self.part_names();
         // A directory may have anything in it: it is measured before it is read.

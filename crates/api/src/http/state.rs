@@ -154,7 +154,7 @@ pub struct Nodes {
     /// Files, turns and the organiser's inventory, if there are several nodes.
     pub cluster: Option<Arc<dyn ClusterStore>>,
     /// Parts of pages that nodes of other versions have.
-    pub versions: Versions,
+    pub versions: Arc<Versions>,
     /// Those who carry the feed to RabbitMQ and Kafka, if anybody does.
     pub publishers: Option<AskPublishers>,
 }
@@ -314,6 +314,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         space,
     };
     let turns = Turns::new(cluster.clone());
+    let versions = Arc::new(Versions::new(cluster.clone()));
     let (draws, looks) = (Arc::new(draws), Looks::new(engine.clone()));
     let sale = Sale { engine, clock, names, codes, looks, draws, turns, metrics };
     let groups = Groups {
@@ -323,8 +324,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         signers: Signers { passes, tickets }.into(),
         streams: streams.into(),
         units: units.into(),
-        nodes: Nodes { flags, versions: Versions::new(cluster.clone()), cluster, publishers }
-            .into(),
+        nodes: Nodes { flags, versions, cluster, publishers }.into(),
         ledger,
         sagas,
         relay,
