@@ -420,7 +420,10 @@ test("ticket that is gone when its answer comes is not green", async () => {
     expect(await cards()).toEqual(["Welcome, gone"]);
     // Within 3 s of the answer, whenever that came.
     await film(page, [code]);
-    await page.locator(".result").getByText(/^Let in at .* Nobody else comes in with it\.$/).waitFor();
+    await page
+      .locator(".result")
+      .getByText(/^Let in at .* Nobody else comes in with it\.$/)
+      .waitFor();
   });
 });
 
