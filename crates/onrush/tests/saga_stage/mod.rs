@@ -159,7 +159,7 @@ impl Stage {
             "fees": {"fixed_minor": 100, "percent_bp": 500}});
         if holds == Holds::Short {
             let restart_ms = u64::try_from(restart_takes.as_millis()).expect("it is no age");
-            event["hold_ttl_ms"] = json!((8 * restart_ms).clamp(4_000, 20_000));
+            event["hold_ttl_ms"] = json!((4 * restart_ms).clamp(4_000, 20_000));
             event["payment_window_ms"] = json!(1);
         }
         if holds == Holds::OfCards {
