@@ -102,7 +102,7 @@ async fn measured(args: &BackupArgs, results: &mut Results) -> Result<(), String
     for round in 0..args.rounds {
         say(&format!("round {} of {}", round + 1, args.rounds));
         let quiet = shop.window(window, async {}).await?;
-        let to = scratch.path().join(format!("backup-{round}"));
+        let to = scratch.path().join(format!("round-{round}"));
         let mut made = Ok(Vec::new());
         let beside = async { made = back_up(&data, &to, window).await };
         let busy = shop.window(window, beside).await?;
@@ -110,7 +110,7 @@ async fn measured(args: &BackupArgs, results: &mut Results) -> Result<(), String
         ratios.push(p99_ratio(&busy, &quiet));
         without.add(&quiet);
         with.add(&busy);
-        backups.push(to);
+        backups.push(keep_last(&to)?);
     }
     drop(served);
     audit(&data)?;
@@ -274,15 +274,14 @@ async fn pay(buyer: &Buyer<'_>, pages: &OnceLock<Arc<Pool>>) -> Result<String, S
     Ok(booking)
 }
 
-/// Takes backups, one after the other, until the time is up; the last one stays. How long each took.
+/// Takes backups into `to`, one after the other, until the time is up. How long each took.
 async fn back_up(data: &Path, to: &Path, time: Duration) -> Result<Vec<f64>, String> {
+    std::fs::create_dir(to).map_err(|error| format!("{}: {error}", to.display()))?;
     let (begun, mut took) = (Instant::now(), Vec::new());
     while took.is_empty() || begun.elapsed() < time {
-        if to.exists() {
-            std::fs::remove_dir_all(to).map_err(|error| error.to_string())?;
-        }
         let one = Instant::now();
         let mut command = Command::from(this_program()?);
+        let to = to.join(name_of(took.len()));
         let command = command.args(["backup", "--data"]).arg(data).arg("--to").arg(to);
         let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
         let output = output.map_err(|error| format!("no backup: {error}"))?;
@@ -293,6 +292,27 @@ async fn back_up(data: &Path, to: &Path, time: Duration) -> Result<Vec<f64>, Str
         took.push(one.elapsed().as_secs_f64());
     }
     Ok(took)
+}
+
+fn name_of(nth: usize) -> String {
+    format!("backup-{nth}")
+}
+
+/// Removes all backups of a round but the last, which it gives.
+///
+/// Between two windows, and until the disk is done with it: a file system that tells the disk at
+/// once what is free (`discard`) keeps whoever syncs waiting meanwhile.
+fn keep_last(round: &Path) -> Result<PathBuf, String> {
+    let remove = || -> std::io::Result<PathBuf> {
+        let made = std::fs::read_dir(round)?.count();
+        let last = round.join(name_of(made.saturating_sub(1)));
+        for nth in 0..made.saturating_sub(1) {
+            std::fs::remove_dir_all(round.join(name_of(nth)))?;
+        }
+        std::fs::File::open(round)?.sync_all()?;
+        Ok(last)
+    };
+    remove().map_err(|error| format!("{}: {error}", round.display()))
 }
 
 /// Has everything recomputed from the files.
