@@ -23,7 +23,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 AT_ONCE = 2
 # Kafka's TLS needs OpenSSL's headers, which whoever tests one crate may not have.
 WITH = ["--workspace", "--features", "onrush-bridge/kafka-tls"]
-LIMIT_S = 1_200
+LIMIT_S = 1_800
 SLOWEST = 10
 
 # They take minutes: whoever begins with them has something to do beside them.
