@@ -8,8 +8,8 @@ export default defineConfig({
     globalSetup: "tests/chromium.ts",
     // A server a file, and pages in one browser: two at a time are as many as two processors carry.
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // A machine that is busy with something else is no reason to fail.
     expect: { poll: { timeout: 20_000 } },
   },
