@@ -152,15 +152,19 @@ async fn an_event_that_was_lost_before_anything_of_it_was_archived_has_never_bee
     let create = || Command::CreateEvent { settings: Box::new(settings()) };
     done(&engine, &event, create()).await;
     ask(&redis, &["FLUSHALL"]);
-    let asked = until("an answer", || async {
-        match engine.execute(event.clone(), hold_command("ada", "b1")).await {
-            Err(Failure::Rebuilding { .. }) => None,
-            other => Some(other.map(|answer| answer.value)),
-        }
-    })
-    .await;
+    // Also whoever asks while the attempt ends is told that it is being rebuilt.
+    let answer = async |command: Command| {
+        until("an answer", || async {
+            match engine.execute(event.clone(), command.clone()).await {
+                Err(Failure::Rebuilding { .. }) => None,
+                other => Some(other.map(|answer| answer.value)),
+            }
+        })
+        .await
+    };
+    let asked = answer(hold_command("ada", "b1")).await;
     assert_eq!(asked, Err(Failure::Refused(Refusal::EventNotFound)));
-    done(&engine, &event, create()).await;
+    answer(create()).await.expect("it is created");
     engine.close().await;
     assert_eq!(head(&archive, &event).await, (0, Seq(1)), "it is another one");
 }
