@@ -1,7 +1,8 @@
 //! A sale from its creation to a ticket at the door, with a waiting room.
 
 use crate::stage::{
-    MemoryArchive, confirm_command, done, hold, id, new_event, open, place, settings, until,
+    MemoryArchive, confirm_command, done, hold, id, new_event, open, options, place, settings,
+    until,
 };
 use onrush_core::hold::HoldState;
 use onrush_core::ids::ScanId;
@@ -12,6 +13,7 @@ use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::types::AskedTypes;
 use onrush_core::view::{HoldView, LeftFrom, PlaceState, PlaceView, SeatStatus};
 use onrush_core::{Command, Phase, Refusal};
+use onrush_store::redis::{Options, RedisEngine};
 use onrush_store::{Ask, Engine, Failure};
 use onrush_testkit::{Redis, need};
 
@@ -147,7 +149,10 @@ async fn seats_are_listed_in_the_order_they_were_added_with_whose_they_are() {
 async fn a_stadium_is_added_at_once() {
     const SEATS: usize = 250_000;
     let Some(redis) = need(Redis::start()) else { return };
-    let engine = open(&redis, MemoryArchive::new()).await;
+    // Seconds of work in one call: on a busy machine it takes many times as long.
+    let usual = options(&redis, MemoryArchive::new());
+    let patient = RedisEngine::open(Options { timeout_ms: 60_000, ..usual }).await;
+    let engine = patient.expect("the engine begins");
     let event = new_event();
     let settings = onrush_core::settings::Settings { room: None, ..settings() };
     done(&engine, &event, Command::CreateEvent { settings: Box::new(settings) }).await;
