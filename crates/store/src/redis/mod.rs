@@ -29,6 +29,7 @@ mod feed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod head;
+mod heard;
 mod holdings;
 mod keys;
 pub mod kit;

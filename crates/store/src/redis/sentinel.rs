@@ -2,14 +2,21 @@
 //!
 //! ```text
 //! Sentinels ──► who is the master? the answer of the highest epoch counts ──► address
-//!     ▲ each second, and whenever a connection fails                             │
+//!     ▲ each second, when a connection fails, and after a silence                │
 //!     └──── a connection to another address is given up, and made anew ◄─────────┘
 //! ```
+//!
+//! A master that stood still breaks no connection, and goes on as the master that it was until the
+//! Sentinels have made it a replica, which takes them some ten seconds. So whoever waits for a server is
+//! told as soon as another one is the master, and the first answer after a silence is believed only
+//! once the Sentinels were asked. They advise: while none of them answers, the master that is known
+//! counts.
 //!
 //! What a new master has not received is what the engine looks for anyway, as after any loss: an
 //! event whose head is behind what nodes know and the archive has is rebuilt.
 
 use super::client::{ClientError, Servers, is_refused_login, tcp_settings};
+use super::heard::Heard;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
@@ -18,9 +25,10 @@ use redis::{
     RedisFuture, ServerErrorKind, Value,
 };
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 /// How often the Sentinels are asked although nothing has failed.
@@ -40,7 +48,13 @@ pub(super) struct Sentinels {
     /// How the master is spoken with, wherever it is.
     master: ConnectionInfo,
     /// Where it is, as far as is known.
-    known: RwLock<Option<Master>>,
+    known: watch::Sender<Option<Master>>,
+    /// When it answered anybody here.
+    heard: Heard,
+    /// Held by whoever asks the Sentinels after a silence, for all who wait for that.
+    asking: tokio::sync::Mutex<()>,
+    /// Whether the Sentinels did not answer when they were asked last.
+    are_away: AtomicBool,
     /// Connections that were made.
     made: AtomicU64,
 }
@@ -88,15 +102,23 @@ impl Sentinels {
         };
         let all = servers.sentinels.iter().map(sentinel).collect::<Result<_, _>>()?;
         let master = servers.client(url)?.get_connection_info().clone();
-        let sentinels = Arc::new(Self {
+        let sentinels = Arc::new(Self::of(all, master));
+        tokio::spawn(keep_looking(Arc::downgrade(&sentinels)));
+        Ok(sentinels)
+    }
+
+    /// Nobody is known to be the master yet.
+    fn of(all: Vec<Sentinel>, master: ConnectionInfo) -> Self {
+        Self {
             all,
             name: name_of(master.addr()),
             master,
-            known: RwLock::new(None),
+            known: watch::Sender::new(None),
+            heard: Heard::default(),
+            asking: tokio::sync::Mutex::default(),
+            are_away: AtomicBool::new(false),
             made: AtomicU64::new(0),
-        });
-        tokio::spawn(keep_looking(Arc::downgrade(&sentinels)));
-        Ok(sentinels)
+        }
     }
 
     /// Where the master is, as far as is known.
@@ -105,17 +127,85 @@ impl Sentinels {
     }
 
     fn is_at(&self, address: &ConnectionAddr) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.as_ref().is_some_and(|known| known.address == *address)
+        self.known.borrow().as_ref().is_some_and(|known| known.address == *address)
     }
 
     fn latest(&self) -> Option<Master> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known.borrow().clone()
+    }
+
+    /// Waits until another server is the master than the one at this address.
+    async fn left(&self, address: &ConnectionAddr) {
+        let mut known = self.known.subscribe();
+        let is_other =
+            |known: &Option<Master>| known.as_ref().is_some_and(|known| known.address != *address);
+        // The sender is here, so that it does not end before this does.
+        drop(known.wait_for(is_other).await);
+    }
+
+    /// Waits for what a server is asked for as long as it is the master. One that stands still may answer
+    /// when it goes on, and what it says then counts no more.
+    ///
+    /// # Errors
+    /// What comes of it, or that another server is the master now: whether it did what it was asked is
+    /// unknown.
+    pub(super) async fn while_master<T, E: From<RedisError>>(
+        &self,
+        address: &ConnectionAddr,
+        asked: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        tokio::select! {
+            biased;
+            came = asked => came,
+            () = self.left(address) => Err(no_master(address).into()),
+        }
+    }
+
+    /// Looks whether a server that has answered this moment is the master: after a silence, in which it
+    /// may have stood still, by asking the Sentinels.
+    ///
+    /// # Errors
+    /// Another one is.
+    pub(super) async fn believe(&self, address: &ConnectionAddr) -> Result<(), RedisError> {
+        let at = self.heard.now();
+        if !self.heard.goes_on(at) {
+            self.look_after_silence(address, at).await;
+        }
+        if self.is_at(address) {
+            self.heard.note(at);
+            Ok(())
+        } else {
+            Err(no_master(address))
+        }
+    }
+
+    /// Asks the Sentinels for a server that answered at this time. All who wait for that ask once, and
+    /// Sentinels that did not answer last time are not waited for: they are asked each second anyway.
+    async fn look_after_silence(&self, address: &ConnectionAddr, at: u64) {
+        let _turn = self.asking.lock().await;
+        let is_known = self.heard.goes_on(at) || !self.is_at(address);
+        if is_known || self.are_away.load(Ordering::Relaxed) {
+            return;
+        }
+        let begun = self.heard.now();
+        if let Err(error) = self.look().await {
+            tracing::debug!(%error, "no Sentinel answers");
+        }
+        if self.is_at(address) {
+            self.heard.note(begun);
+        }
+    }
+
+    /// Asks who the master is, and takes note of it.
+    async fn look(&self) -> Result<ConnectionAddr, RedisError> {
+        let found = self.ask_all().await;
+        self.are_away.store(found.is_err(), Ordering::Relaxed);
+        found
     }
 
     /// Asks all of them, until most have answered and none is behind what is known: the one with the
     /// highest epoch is believed.
-    async fn look(&self) -> Result<ConnectionAddr, RedisError> {
+    async fn ask_all(&self) -> Result<ConnectionAddr, RedisError> {
         let least = self.latest().map_or(0, |master| master.epoch);
         let mut asked: FuturesUnordered<_> = self.all.iter().map(|one| self.ask(one)).collect();
         let (mut best, mut answered, mut failed): (Option<Master>, _, _) = (None, 0, None);
@@ -139,13 +229,18 @@ impl Sentinels {
         let Some(best) = best.filter(|best| is_most || best.epoch >= least) else {
             return Err(failed.unwrap_or_else(|| away("there are no Sentinels to ask")));
         };
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let best = latest_of(known.as_ref(), least, best);
-        if known.as_ref().is_some_and(|known| known.address != best.address) {
-            tracing::warn!(address = %best.address, master = self.name, "Redis has another master");
-        }
-        *known = Some(best.clone());
-        Ok(best.address)
+        let mut address = best.address.clone();
+        self.known.send_if_modified(|known| {
+            let latest = latest_of(known.as_ref(), least, best);
+            address = latest.address.clone();
+            let is_other = known.as_ref().is_some_and(|known| known.address != latest.address);
+            if is_other {
+                tracing::warn!(%address, master = self.name, "Redis has another master");
+            }
+            *known = Some(latest);
+            is_other
+        });
+        Ok(address)
     }
 
     async fn ask(&self, sentinel: &Sentinel) -> Result<Master, RedisError> {
@@ -196,6 +291,15 @@ impl Sentinels {
     /// Connects to the master, which must know itself that it is one.
     async fn connect(&self, limit: Duration) -> Result<Live, RedisError> {
         let address = self.look().await?;
+        let connection = self.while_master(&address, self.connect_to(&address, limit)).await?;
+        Ok(Live { number: self.made.fetch_add(1, Ordering::Relaxed), address, connection })
+    }
+
+    async fn connect_to(
+        &self,
+        address: &ConnectionAddr,
+        limit: Duration,
+    ) -> Result<MultiplexedConnection, RedisError> {
         let info = self.master.clone().set_addr(address.clone()).set_tcp_settings(tcp_settings());
         let client = redis::Client::open(info)?;
         let config = AsyncConnectionConfig::new()
@@ -204,7 +308,7 @@ impl Sentinels {
         let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
         let role: Value = redis::cmd("ROLE").query_async(&mut connection).await?;
         if is_master(&role) {
-            Ok(Live { number: self.made.fetch_add(1, Ordering::Relaxed), address, connection })
+            Ok(connection)
         } else {
             Err(away(&format!("{address} is no master any more, or not yet")))
         }
@@ -292,6 +396,19 @@ impl Followed {
         }
     }
 
+    /// What a server answers, if it is the master then.
+    async fn told<T>(
+        &self,
+        number: u64,
+        address: &ConnectionAddr,
+        asked: impl Future<Output = Result<T, RedisError>>,
+    ) -> Result<T, RedisError> {
+        let came = self.0.sentinels.while_master(address, asked).await;
+        let told = self.noted(number, came)?;
+        self.0.sentinels.believe(address).await?;
+        Ok(told)
+    }
+
     /// Looks at what came of a command: a connection that broke, or to whoever is no master any
     /// more, is not used again.
     fn noted<T>(&self, number: u64, came: Result<T, RedisError>) -> Result<T, RedisError> {
@@ -309,9 +426,11 @@ impl Followed {
 impl ConnectionLike for Followed {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
-            let Live { number, mut connection, .. } = self.live().await?;
-            let came = connection.req_packed_command(command).await;
-            self.noted(number, came.and_then(Value::extract_error))
+            let Live { number, address, mut connection } = self.live().await?;
+            let asked = async {
+                connection.req_packed_command(command).await.and_then(Value::extract_error)
+            };
+            self.told(number, &address, asked).await
         })
     }
 
@@ -322,9 +441,9 @@ impl ConnectionLike for Followed {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
-            let Live { number, mut connection, .. } = self.live().await?;
-            let came = connection.req_packed_commands(pipeline, offset, count).await;
-            self.noted(number, came)
+            let Live { number, address, mut connection } = self.live().await?;
+            let asked = connection.req_packed_commands(pipeline, offset, count);
+            self.told(number, &address, asked).await
         })
     }
 
@@ -373,6 +492,10 @@ pub(super) fn with_host(address: &ConnectionAddr, host: String, port: u16) -> Co
     }
 }
 
+fn no_master(address: &ConnectionAddr) -> RedisError {
+    away(&format!("{address} is not the master any more"))
+}
+
 fn away(why: &str) -> RedisError {
     RedisError::from((ErrorKind::Io, "Redis behind Sentinels", why.to_owned()))
 }
@@ -380,6 +503,8 @@ fn away(why: &str) -> RedisError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::future::{join, pending};
+    use redis::IntoConnectionInfo;
 
     fn master(epoch: u64) -> Master {
         Master { epoch, address: ConnectionAddr::Tcp(format!("of-{epoch}"), 6379) }
@@ -397,5 +522,35 @@ mod tests {
     #[test]
     fn sentinels_that_were_set_up_anew_are_believed() {
         assert_eq!(latest_of(Some(&master(5)), 5, master(0)), master(0));
+    }
+
+    /// Nobody to ask, and who was known to be the master before.
+    fn sentinels(known: Master) -> Sentinels {
+        let name = "redis://onrush".into_connection_info().expect("an address");
+        let sentinels = Sentinels::of(Vec::new(), name);
+        sentinels.known.send_replace(Some(known));
+        sentinels
+    }
+
+    #[tokio::test]
+    async fn master_of_before_is_waited_for_until_there_is_another_and_not_believed() {
+        let sentinels = sentinels(master(4));
+        let of_before = master(4).address;
+        let silent = pending::<Result<(), RedisError>>();
+        let (told, ()) = join(sentinels.while_master(&of_before, silent), async {
+            sentinels.known.send_replace(Some(master(5)));
+        })
+        .await;
+        assert_eq!(told, Err(no_master(&of_before)));
+        assert_eq!(sentinels.believe(&of_before).await, Err(no_master(&of_before)));
+        assert_eq!(sentinels.believe(&master(5).address).await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn master_goes_on_after_a_silence_while_no_sentinel_answers() {
+        let sentinels = sentinels(master(4));
+        assert_eq!(sentinels.believe(&master(4).address).await, Ok(()));
+        assert!(sentinels.are_away.load(Ordering::Relaxed));
+        assert!(sentinels.heard.goes_on(sentinels.heard.now()));
     }
 }

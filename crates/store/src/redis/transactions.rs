@@ -127,7 +127,23 @@ impl Transactions {
     ) -> Result<Attempt, ClientError> {
         let home = lock(&self.homes).get(keys[0]).cloned();
         let home = home.unwrap_or_else(|| self.first_home());
-        let (mut connection, told) = match self.read(&home, script, keys, args).await {
+        let asked = self.attempt_at(&home, script, keys, args);
+        let Some(sentinels) = &self.sentinels else { return asked.await };
+        let attempt = sentinels.while_master(&home, asked).await?;
+        if matches!(attempt, Attempt::Done(_)) {
+            sentinels.believe(&home).await?;
+        }
+        Ok(attempt)
+    }
+
+    async fn attempt_at(
+        &self,
+        home: &ConnectionAddr,
+        script: &Script,
+        keys: &[&str],
+        args: &[&str],
+    ) -> Result<Attempt, ClientError> {
+        let (mut connection, told) = match self.read(home, script, keys, args).await {
             Ok(read) => read,
             // Whoever has waited that long for an answer is not kept waiting for the next. The server may
             // be gone for good: the next one asks who has its place.
@@ -153,7 +169,7 @@ impl Transactions {
         if writes.is_empty() {
             // What was read in one step needs nobody's leave; a connection that fails now is not kept.
             if redis::cmd("UNWATCH").exec_async(&mut connection).await.is_ok() {
-                self.put(&home, connection);
+                self.put(home, connection);
             }
             return Ok(Attempt::Done(reply));
         }
@@ -165,11 +181,11 @@ impl Transactions {
         }
         match all.query_async(&mut connection).await {
             Ok(Value::Nil) => {
-                self.put(&home, connection);
+                self.put(home, connection);
                 Ok(Attempt::Lost)
             }
             Ok(_) => {
-                self.put(&home, connection);
+                self.put(home, connection);
                 Ok(Attempt::Done(reply))
             }
             // A server without memory left, or one that is a replica now, takes none of it.
