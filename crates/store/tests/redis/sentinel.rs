@@ -1,7 +1,8 @@
 //! A master behind Sentinels: found by its name, left when another one takes over.
 
 use crate::stage::{
-    MemoryArchive, confirm_command, flash_sale, free_units_again, hold, hold_command, id, until,
+    MemoryArchive, confirm_command, flash_sale, free_units_again, hold, hold_command, id,
+    once_known, patient, until,
 };
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
@@ -12,18 +13,26 @@ use onrush_store::redis::{Options, RedisEngine};
 use onrush_store::{Ask, Engine, Failure};
 use onrush_testkit::{Authority, RedisOptions, RedisSentinels, Tls, need};
 use onrush_tls::{Certificates, Pair};
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// How long callers wait who are to be told by something else than the clock.
+const NEVER_MS: u32 = 600_000;
+/// Longer than it takes to ask the Sentinels, and shorter than a connection waits for any answer.
+const SOON: Duration = Duration::from_secs(15);
 
 fn options(sentinels: &RedisSentinels, archive: &MemoryArchive) -> Options {
     let url = format!("redis://{}", sentinels.name());
     let addresses = sentinels.addresses().into_iter();
     Options {
         sentinels: addresses.map(|address| format!("redis://{address}")).collect(),
-        sweep_ms: 50,
-        // As impatient as a node is: who waits longer goes on with a master that stood still.
-        ..Options::new(vec![url], false, Arc::new(archive.other_node()))
+        ..patient(vec![url], false, archive.other_node())
     }
 }
 
@@ -67,18 +76,39 @@ async fn buy(engine: Arc<RedisEngine>, event: EventId, user: String) -> bool {
     }
 }
 
-/// Their bookings are confirmed, as each node sees in the end: a master that stood still answers and
-/// decides as it knows until the Sentinels have made it a replica. What the new one lacks of that has the
-/// event rebuilt.
+fn booking(name: &str) -> BookingOf {
+    BookingOf { booking: id(name), user: None }
+}
+
+/// How a booking stands, by the first answer that a node has.
+async fn shown(engine: &RedisEngine, event: &EventId, name: &str) -> Result<HoldStatus, Failure> {
+    let asked = once_known(|| engine.ask(event.clone(), booking(name))).await;
+    asked.map(|answer| answer.value.state.status())
+}
+
 async fn assert_confirmed(engine: &RedisEngine, event: &EventId, users: &[String]) {
     for user in users {
-        let question = BookingOf { booking: id(&format!("b-{user}")), user: None };
-        until(&format!("the confirmed booking of {user}"), || async {
-            let answer = engine.ask(event.clone(), question.clone()).await.ok()?;
-            (answer.value.state.status() == HoldStatus::Confirmed).then_some(())
-        })
-        .await;
+        let shown = shown(engine, event, &format!("b-{user}")).await;
+        assert_eq!(shown, Ok(HoldStatus::Confirmed), "{user}");
     }
+}
+
+/// Begins to ask those who do not answer.
+async fn begin<F: Future>(asked: F) -> Pin<Box<F>> {
+    let mut asked = Box::pin(asked);
+    let told = poll_fn(|context| Poll::Ready(asked.as_mut().poll(context))).await;
+    assert!(told.is_pending(), "somebody answers");
+    asked
+}
+
+/// Waits until the replica has so many decisions of an event.
+async fn wait_for_replica(sentinels: &mut RedisSentinels, event: &EventId, decisions: u32) {
+    let replica = &sentinels.servers_mut()[1];
+    let (feed, decisions) = (format!("onrush:{{{event}}}:feed"), decisions.to_string());
+    until("the decisions at the replica", || async {
+        (replica.command(&["XLEN", &feed]).ok()? == decisions).then_some(())
+    })
+    .await;
 }
 
 /// Sells 60 units to 80 people by two nodes; half-way something happens to the master.
@@ -151,6 +181,56 @@ async fn a_master_that_stood_still_is_no_master_when_it_goes_on() {
     })
     .await;
     assert_eq!(free_units_again(&engine, &event).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_for_a_master_that_stands_still_is_told_once_there_is_another() {
+    let Some(mut sentinels) = need(RedisSentinels::start()) else { return };
+    let archive = MemoryArchive::new();
+    let options = options(&sentinels, &archive);
+    let engine = open(Options { timeout_ms: NEVER_MS, ..options }).await;
+    let event = flash_sale(&engine, 10).await;
+    hold(&engine, &event, "ada", "b1").await.expect("units are free");
+    wait_for_replica(&mut sentinels, &event, 4).await;
+    sentinels.servers_mut()[0].pause();
+    let asked = begin(engine.ask(event.clone(), booking("b1"))).await;
+    sentinels.wait_for_another_than(0).expect("the replica is promoted");
+    let told = timeout(SOON, asked).await.expect("nobody waits for the master of before");
+    assert_eq!(told.map(drop), Err(Failure::Unreachable));
+    assert_eq!(shown(&engine, &event, "b1").await, Ok(HoldStatus::Held));
+    sentinels.servers_mut()[0].resume();
+    decided(&engine, &event, confirm_command("ada", "b1")).await.expect("it is hers");
+    assert_eq!(shown(&engine, &event, "b1").await, Ok(HoldStatus::Confirmed));
+}
+
+/// Both have asked the master of before what it answers only when it goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_kept_their_connections_tell_nothing_that_a_master_of_before_says() {
+    let Some(mut sentinels) = need(RedisSentinels::start()) else { return };
+    let archive = MemoryArchive::new();
+    let kept = || Options { timeout_ms: NEVER_MS, ..options(&sentinels, &archive) };
+    let one = open(kept()).await;
+    let optimistic = kept();
+    optimistic.flags.set(Flag::LuaAtomic, 0);
+    let optimistic = open(optimistic).await;
+    let event = flash_sale(&one, 10).await;
+    hold(&one, &event, "ada", "b1").await.expect("units are free");
+    hold(&optimistic, &event, "bob", "b2").await.expect("units are free");
+    wait_for_replica(&mut sentinels, &event, 5).await;
+
+    sentinels.servers_mut()[0].pause();
+    let held = optimistic.execute(event.clone(), hold_command("cyd", "b3"));
+    let asked = begin(one.ask(event.clone(), booking("b1"))).await;
+    sentinels.wait_for_another_than(0).expect("the replica is promoted");
+    let other = open(options(&sentinels, &archive)).await;
+    decided(&other, &event, confirm_command("ada", "b1")).await.expect("it is hers");
+    sentinels.servers_mut()[0].resume();
+
+    let told = asked.await.map(|answer| answer.value.state.status());
+    assert_eq!(told, Err(Failure::Unreachable), "it was confirmed meanwhile");
+    assert_eq!(shown(&one, &event, "b1").await, Ok(HoldStatus::Confirmed));
+    let (told, there) = (held.await, shown(&one, &event, "b3").await);
+    assert!(told.is_err() || there == Ok(HoldStatus::Held), "{told:?}, and it is {there:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
