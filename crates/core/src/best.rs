@@ -126,7 +126,7 @@ impl Best {
     }
 
     /// So many of them wheelchair places, and the others their companions' seats; none is any seats
-    /// but these.
+    /// but those that are kept for these.
     ///
     /// # Errors
     /// `INVALID_LINES` if it is more than all of them.

@@ -453,7 +453,7 @@ refusals! {
         "{free} such wheelchair places are free; ask for fewer, for others, or try again as holds \
          run out";
 
-    /// Companions' seats are asked for without the places they belong to.
+    /// Companions' seats are asked for without the places they belong to, which are not sold.
     CompanionAlone {
         /// Which, by id.
         seats: Vec<SeatId>,

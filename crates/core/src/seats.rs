@@ -10,7 +10,7 @@ use crate::prices::Ladder;
 use crate::refusal::Refusal;
 use crate::segments::{Avoidable, Filter, SegmentView, Segments, Shortage, Whose};
 use crate::settings::SingleSeats;
-use crate::spec::{CategorySpec, SeatSpec};
+use crate::spec::{Access, CategorySpec, SeatSpec};
 use crate::view::{CategoryView, SeatStatus, Units};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
@@ -121,8 +121,10 @@ pub(crate) struct Seats {
     by_id: HashMap<SeatId, usize, foldhash::fast::FixedState>,
     categories: Vec<Category>,
     segments: Segments,
-    /// Those that are kept for somebody, by position.
+    /// Those that the plan keeps for somebody, by position.
     kept: Vec<usize>,
+    /// The positions of the companions' seats of each wheelchair place that has some.
+    companions: HashMap<SeatId, Vec<usize>, foldhash::fast::FixedState>,
     /// Seats on sale.
     free: u32,
     /// Seats that are free in a channel, by its number.
@@ -191,20 +193,25 @@ impl Seats {
         assert!(known.is_none(), "a seat is added once");
         let before = self.seats.last().map(|seat| &seat.spec);
         self.segments.add(spec, category, before);
+        let position = self.seats.len();
         if !spec.access.is_anyones() {
-            self.kept.push(self.seats.len());
+            self.kept.push(position);
+        }
+        if let Access::CompanionOf(place) = &spec.access {
+            self.companions.entry(place.clone()).or_default().push(position);
         }
         self.seats.push(Seat { spec: spec.clone(), category, state: SeatState::Free });
         self.categories[category].units.free += 1;
         self.free += 1;
+        // Where a state is restored, the place of a companion's seat may be sold before this is added.
+        self.segments.set(position, self.whose(position));
     }
 
     /// Gives a seat that is known to exist a new state, and returns the old one.
     pub(crate) fn set(&mut self, seat: &SeatId, state: SeatState) -> SeatState {
-        let position = self.by_id.get(seat).expect("changes name only seats that exist");
-        let seat = &mut self.seats[*position];
-        let is_anyones = seat.spec.access.is_anyones();
-        self.segments.set(*position, if is_anyones { state.whose() } else { Whose::Nobodys });
+        let position = self.by_id.get(seat).copied();
+        let position = position.expect("changes name only seats that exist");
+        let seat = &mut self.seats[position];
         let category = &mut self.categories[seat.category];
         self.free -= category.units.free;
         *category.count_mut(seat.state.status()) -= 1;
@@ -213,7 +220,18 @@ impl Seats {
             count_allotted(allotted, &seat.state, &state);
         }
         self.free += category.units.free;
-        std::mem::replace(&mut seat.state, state)
+        let before = std::mem::replace(&mut seat.state, state);
+        self.segments.set(position, self.whose(position));
+        if self.seats[position].spec.access == Access::Wheelchair {
+            self.companions_follow(position);
+        }
+        before
+    }
+
+    /// Who may take the seat at this position by itself.
+    fn whose(&self, position: usize) -> Whose {
+        let seat = &self.seats[position];
+        if self.is_kept(seat) { Whose::Nobodys } else { seat.state.whose() }
     }
 
     /// An order's first choice, in its order, if it has one and all of that can be had from everybody's

@@ -124,7 +124,7 @@ impl Segments {
     }
 
     /// Adds a free seat of the category at this position; `before` is the seat that was added before.
-    /// Seats that are kept for somebody are never free here.
+    /// Seats that the plan keeps for somebody are nobody's until `set` says otherwise.
     pub(crate) fn add(&mut self, spec: &SeatSpec, category: usize, before: Option<&SeatSpec>) {
         let position = self.whose.len();
         let same_row = before.is_some_and(|it| it.section == spec.section && it.row == spec.row);

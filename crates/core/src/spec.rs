@@ -66,7 +66,7 @@ pub enum Access {
     Anyone,
     /// Somebody in a wheelchair.
     Wheelchair,
-    /// Whoever comes with the wheelchair place of this id.
+    /// Whoever comes with the wheelchair place of this id; nobody in particular while that is sold.
     CompanionOf(SeatId),
 }
 

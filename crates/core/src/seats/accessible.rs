@@ -1,5 +1,9 @@
 //! Wheelchair places and their companions' seats: kept for who asks for them.
 //!
+//! A companion's seat is kept while its place may still be had with it: as long as that is not sold.
+//! Then it is a seat like any other, and kept again once its place is given back. A place that is held
+//! or blocked may be free again, so its companions' seats stay kept.
+//!
 //! So many free places that follow each other in one section, in the order in which they were added,
 //! are a choice, if as many companions' seats of theirs are free as are asked for beside them. The
 //! one whose worst place has the best rank is taken; of equals, the one that was added first. Each
@@ -19,14 +23,38 @@ struct Place<'a> {
 }
 
 impl Seats {
-    /// Checks that companions' seats come with their places.
+    /// Checks that companions' seats that are kept come with their places.
     pub(crate) fn check_companions(&self, lines: &Lines) -> Result<(), Refusal> {
         let is_alone = |id: &&SeatId| match self.get(id).map(|seat| &seat.spec.access) {
-            Some(Access::CompanionOf(place)) => !lines.seats().contains(place),
+            Some(Access::CompanionOf(place)) => {
+                !lines.seats().contains(place) && !self.is_sold(place)
+            }
             Some(Access::Anyone | Access::Wheelchair) | None => false,
         };
         let seats: Vec<SeatId> = lines.seats().iter().filter(is_alone).cloned().collect();
         if seats.is_empty() { Ok(()) } else { Err(Refusal::CompanionAlone { seats }) }
+    }
+
+    /// Whether nobody may take this seat by itself, whatever its state.
+    pub(super) fn is_kept(&self, seat: &Seat) -> bool {
+        match &seat.spec.access {
+            Access::Anyone => false,
+            Access::Wheelchair => true,
+            Access::CompanionOf(place) => !self.is_sold(place),
+        }
+    }
+
+    fn is_sold(&self, seat: &SeatId) -> bool {
+        self.get(seat).is_some_and(|seat| matches!(seat.state, SeatState::Sold(_)))
+    }
+
+    /// Says who may take the companions' seats of the wheelchair place at this position, whose state
+    /// is another now.
+    pub(super) fn companions_follow(&mut self, place: usize) {
+        let companions = self.companions.get(&self.seats[place].spec.seat);
+        for &companion in companions.into_iter().flatten() {
+            self.segments.set(companion, self.whose(companion));
+        }
     }
 
     /// The best wheelchair places of an order that are free in this way, with as many companions' seats

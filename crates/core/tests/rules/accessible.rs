@@ -1,7 +1,7 @@
 //! Wheelchair places and their companions' seats.
 
 use crate::best::hold_best;
-use crate::stage::{Stage, hold, lines, release, settings};
+use crate::stage::{Stage, begin, cancel, confirm, hold, lines, reason, release, settings};
 use onrush_core::best::{Best, Together};
 use onrush_core::ids::SeatId;
 use onrush_core::settings::{Settings, SingleSeats};
@@ -174,5 +174,113 @@ fn single_seats_are_none_of_a_wheelchair_places_business() {
     stage.refused(hold("b2", "ann", lines(&[], &["C5"])), "LEAVES_SINGLE_SEAT");
     stage.ok(hold("b2", "ann", lines(&[], &["C1"])));
     assert_eq!(seats(&mut stage, "b3", best(1, 0)), "C4");
+    stage.check_recovery();
+}
+
+/// Buys these seats, as a booking of this id.
+#[track_caller]
+fn buy(stage: &mut Stage, booking: &str, seats: &[&str]) {
+    stage.ok(hold(booking, "ann", lines(&[], seats)));
+    stage.ok(begin(booking, "ann", booking));
+    stage.ok(confirm(booking, "ann", Some(booking)));
+}
+
+#[test]
+fn a_companions_seat_is_anybodys_once_its_place_is_sold_without_it() {
+    let mut stage = house();
+    let companion = || hold("b2", "bob", lines(&[], &["A4"]));
+    stage.ok(hold("b1", "ann", lines(&[], &["A3"])));
+    stage.refused(companion(), "COMPANION_ALONE");
+    stage.ok(begin("b1", "ann", "p1"));
+    stage.refused(companion(), "COMPANION_ALONE");
+    stage.ok(confirm("b1", "ann", Some("p1")));
+    stage.check_recovery();
+    assert_eq!(seats(&mut stage, "b3", best(3, 0)), "A4 A5 A6", "and found like any other");
+    stage.ok(release("b3", "ann"));
+    let rather = best(1, 0).rather(vec!["A4".parse().expect("an id")]).expect("one seat");
+    assert_eq!(seats(&mut stage, "b4", rather), "A4");
+    stage.ok(release("b4", "ann"));
+    stage.ok(companion());
+    stage.refused(hold("b5", "ann", lines(&[], &["A3", "A4"])), "SEAT_UNAVAILABLE");
+    stage.check_recovery();
+}
+
+#[test]
+fn a_companions_seat_is_kept_again_once_its_place_is_given_back() {
+    let mut stage = house();
+    buy(&mut stage, "b1", &["A3"]);
+    stage.ok(cancel("b1", None));
+    stage.refused(hold("b2", "bob", lines(&[], &["A4"])), "COMPANION_ALONE");
+    assert_eq!(seats(&mut stage, "b3", best(2, 0)), "A1 A2");
+    assert_eq!(seats(&mut stage, "b4", best(2, 0)), "A5 A6");
+    assert_eq!(seats(&mut stage, "b5", best(2, 1)), "A3 A4");
+    stage.check_recovery();
+}
+
+#[test]
+fn a_place_that_is_given_back_after_its_companions_seat_was_taken_has_none() {
+    let mut stage = house();
+    buy(&mut stage, "b1", &["A3"]);
+    stage.ok(hold("b2", "ann", lines(&[], &["A4"])));
+    stage.ok(cancel("b1", None));
+    stage.check_recovery();
+    assert_eq!(seats(&mut stage, "b3", best(2, 1)), "B1 B2", "the place of row A has no companion");
+    assert_eq!(seats(&mut stage, "b4", best(1, 1)), "A3");
+    stage.ok(begin("b2", "ann", "p2"));
+    stage.ok(confirm("b2", "ann", Some("p2")));
+    stage.ok(cancel("b2", None));
+    stage.refused(hold("b5", "bob", lines(&[], &["A4"])), "COMPANION_ALONE");
+    stage.check_recovery();
+}
+
+#[test]
+fn each_companions_seat_follows_its_own_place() {
+    let mut stage = house();
+    buy(&mut stage, "b1", &["C1", "C2"]);
+    buy(&mut stage, "b2", &["C3"]);
+    // B1 stands before its place in the plan, and belongs to B2; B4 belongs to B3.
+    buy(&mut stage, "b3", &["B2"]);
+    stage.refused(hold("b4", "bob", lines(&[], &["B4"])), "COMPANION_ALONE");
+    stage.ok(hold("b4", "bob", lines(&[], &["B1"])));
+    stage.check_recovery();
+    stage.ok(cancel("b1", None));
+    assert_eq!(seats(&mut stage, "b5", best(2, 1).up_to(Some(3_000)).expect("a price")), "C1 C2");
+    stage.check_recovery();
+}
+
+#[test]
+fn a_companions_seat_stays_kept_while_its_place_is_blocked() {
+    let mut stage = house();
+    stage.ok(Command::Block { lines: lines(&[], &["A3"]), reason: reason() });
+    stage.refused(hold("b1", "ann", lines(&[], &["A4"])), "COMPANION_ALONE");
+    assert_eq!(seats(&mut stage, "b1", best(2, 1)), "B1 B2");
+    stage.ok(Command::Unblock { lines: lines(&[], &["A3"]), reason: reason() });
+    assert_eq!(seats(&mut stage, "b2", best(2, 1)), "A3 A4");
+    stage.check_recovery();
+}
+
+#[test]
+fn a_companions_seat_that_is_anybodys_is_no_exception_of_single_seats() {
+    let mut stage = house_with(Settings { single_seats: SingleSeats::Refuse, ..settings() });
+    stage.ok(hold("b1", "bob", lines(&[], &["A5", "A6"])));
+    stage.ok(release("b1", "bob"));
+    buy(&mut stage, "b2", &["A3"]);
+    stage.refused(hold("b3", "bob", lines(&[], &["A5", "A6"])), "LEAVES_SINGLE_SEAT");
+    stage.ok(hold("b3", "bob", lines(&[], &["A4"])));
+    stage.check_recovery();
+}
+
+#[test]
+fn late_money_buys_a_companions_seat_that_was_anybodys_when_it_was_held() {
+    let mut stage = house();
+    buy(&mut stage, "b1", &["A3"]);
+    stage.ok(hold("b2", "bob", lines(&[], &["A4"])));
+    stage.ok(begin("b2", "bob", "p2"));
+    stage.pass_ms(3_600_000);
+    assert_eq!(stage.status("b2"), "expired");
+    stage.ok(cancel("b1", None));
+    stage.refused(hold("b3", "cy", lines(&[], &["A4"])), "COMPANION_ALONE");
+    stage.ok(confirm("b2", "bob", Some("p2")));
+    assert_eq!(stage.status("b2"), "confirmed");
     stage.check_recovery();
 }

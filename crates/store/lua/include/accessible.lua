@@ -10,23 +10,16 @@
 --#include begin
 --#include seats
 
--- Fields in one call: Lua's stack takes no more than 8,000 values at a time.
-local ACCESS_CHUNK = 2000
-
--- All seats that are kept for somebody, in order, with `kept` as K.access has it.
+-- All seats that the plan keeps for somebody, in order, with `kept` as K.access has it.
 local function accessible_all()
-  local all, ids, seats = redis.call('HGETALL', K.access), {}, {}
-  local kept = {}
+  local all, ids, kept = redis.call('HGETALL', K.access), {}, {}
   for i = 1, #all, 2 do
     ids[#ids + 1] = all[i]
     kept[all[i]] = read_access(all[i], all[i + 1])
   end
-  for from = 1, #ids, ACCESS_CHUNK do
-    local some = {unpack(ids, from, math.min(from + ACCESS_CHUNK - 1, #ids))}
-    for _, seat in ipairs(seats_get(some)) do
-      seat.kept = kept[seat.id]
-      seats[#seats + 1] = seat
-    end
+  local seats = seats_get(ids)
+  for _, seat in ipairs(seats) do
+    seat.kept = kept[seat.id]
   end
   table.sort(seats, function(one, other) return one.index < other.index end)
   return seats

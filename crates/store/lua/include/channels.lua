@@ -72,7 +72,7 @@ local function channels_open()
   end
 
   function channels.letter(id)
-    return string.char(string.byte('A') + channels.get(id).index)
+    return segment_letter(channels.get(id))
   end
 
   function channels.unreleased(id)

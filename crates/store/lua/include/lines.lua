@@ -8,7 +8,8 @@
 --   stock_read(lines)           the pools, seats and categories they name
 --   stock_write(stock)          writes these
 --   check_lines_exist(lines, stock), check_lines_free(lines, stock)   the refusal, or nil
---   check_companions(lines)     the refusal of companions' seats without their places, or nil
+--   check_companions(lines)     the refusal of companions' seats without their places, unless these are
+--                               sold; or nil
 --   occupy(lines, stock, booking)        takes free units for a hold
 --   sell(lines, stock, booking)          makes held units sold
 --   give_back_held(lines, stock)         makes held units free
@@ -131,14 +132,20 @@ local function check_companions(lines)
   if not lines.seats[1] or redis.call('EXISTS', K.access) == 0 then
     return nil
   end
-  local is_named, alone = {}, {}
+  local is_named, companions, places, alone = {}, {}, {}, {}
   for _, id in ipairs(lines.seats) do
     is_named[id] = true
   end
   for nth, text in ipairs(redis.call('HMGET', K.access, unpack(lines.seats))) do
     local access = text and read_access(lines.seats[nth], text)
     if access and access.kind == 'C' and not is_named[access.of] then
-      alone[#alone + 1] = str(access.seat)
+      companions[#companions + 1] = access.seat
+      places[#places + 1] = access.of
+    end
+  end
+  for nth, place in ipairs(seats_get(places)) do
+    if place.state ~= 'S' then
+      alone[#alone + 1] = str(companions[nth])
     end
   end
   if alone[1] then

@@ -5,16 +5,19 @@
 --   segment_put(segment)         writes a segment whose ids, ranks and free seats (`free`) are lists
 --                                and a text; another text of it is removed before
 --   segment_ranks(segment)       its seats' ranks, in order
---   segments_follow(seats)       writes which seats are free, after their states changed
+--   segments_follow(seats)       writes which seats are free, after their states changed; gives those
+--                                that are kept and were sold, or are so no more. Whether one is kept
+--                                stays as it was, unless `is_kept` of it says otherwise
 --   segment_ids(segment)         its seats' ids, in order
 --   segment_rank(text)           the rank of a segment that is not read otherwise
+--   segment_letter(channel)      the sign of a seat that is free in this channel
 --
 -- A segment: { first, row, category, rank, aisle, section, name, ranks, ids }: first is its first
 -- seat's position, row the number of its row, rank the best of its seats'; aisle says whether one
 -- follows; section and name (of the row) are encoded (src/redis/segments.rs); ranks are one number
 -- if all are the same, else one each; ids and ranks have commas between them. K.segments has them by
 -- first, K.segments_free which seats of each are free ('11x0A': x is one that is kept for somebody,
--- K.access knows whom, and free here never; A is free in the first channel, B in the second …), and
+-- K.access knows whom, whether it is free or not; A is free in the first channel, B in the second …), and
 -- K.segments_open those with free seats, by how many are side by side (MAX_BEST_QUANTITY stands for
 -- more), then by rank.
 
@@ -38,6 +41,10 @@ end
 
 local function segment_rank(text)
   return tonumber(string.match(text, '^%S+ %S+ %S+ (%S+)'))
+end
+
+local function segment_letter(channel)
+  return string.char(string.byte('A') + channel.index)
 end
 
 local function segment_member(first)
@@ -90,7 +97,7 @@ local function segment_put(segment)
 end
 
 local function segments_follow(seats)
-  local known = {}
+  local known, kept = {}, {}
   for _, seat in ipairs(seats) do
     local segment = nil
     for _, it in ipairs(known) do
@@ -101,7 +108,7 @@ local function segments_follow(seats)
     if not segment then
       segment = segment_of(seat.index)
       if not segment then
-        return
+        return {}
       end
       segment.free = redis.call('HGET', K.segments_free, int(segment.first))
       segment.before = segment.free
@@ -109,7 +116,14 @@ local function segments_follow(seats)
     end
     local at = seat.index - segment.first
     local sign = seat.state == 'F' and '1' or seat.state == 'A' and seat.sign or '0'
-    sign = string.sub(segment.free, at + 1, at + 1) == 'x' and 'x' or sign
+    local is_kept = seat.is_kept
+    if is_kept == nil then
+      is_kept = string.sub(segment.free, at + 1, at + 1) == 'x'
+    end
+    if is_kept and seat.is_turned then
+      kept[#kept + 1] = seat
+    end
+    sign = is_kept and 'x' or sign
     segment.free = string.sub(segment.free, 1, at) .. sign .. string.sub(segment.free, at + 2)
   end
   for _, segment in ipairs(known) do
@@ -117,4 +131,5 @@ local function segments_follow(seats)
       segment_put_free(segment, segment.free)
     end
   end
+  return kept
 end

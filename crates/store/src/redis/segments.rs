@@ -2,11 +2,12 @@
 
 use super::layout::Texts;
 use super::records::{AccessText, SegmentText};
-use onrush_core::ids::ChannelId;
+use onrush_core::ids::{ChannelId, SeatId};
 use onrush_core::limits::{MAX_BEST_QUANTITY, MAX_SEAT_RANK};
 use onrush_core::segments::SegmentView;
 use onrush_core::spec::{Access, SeatSpec};
 use onrush_core::view::{SeatStatus, SeatView};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Digits of a position in a member, so that members sort by it.
@@ -69,6 +70,29 @@ fn letter(seat: &SeatView, channels: &[ChannelId]) -> Option<char> {
     ('A'..='Z').nth(number)
 }
 
+/// Who may take a seat, as `segments_free` has it; these are the seats that are sold.
+fn sign(
+    seat: &SeatSpec,
+    view: &SeatView,
+    sold: &BTreeSet<&SeatId>,
+    channels: &[ChannelId],
+) -> char {
+    let is_kept = match &seat.access {
+        Access::Anyone => false,
+        Access::Wheelchair => true,
+        Access::CompanionOf(place) => !sold.contains(place),
+    };
+    if is_kept {
+        return 'x';
+    }
+    match view.status {
+        SeatStatus::Free => '1',
+        SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked => {
+            letter(view, channels).unwrap_or('0')
+        }
+    }
+}
+
 /// What the keys about segments have in them.
 #[derive(Default)]
 pub(super) struct SegmentTexts {
@@ -89,9 +113,14 @@ impl SegmentTexts {
         channels: &[ChannelId],
     ) -> Self {
         let mut texts = Self::default();
+        let is_sold = |(_, view): &(&&SeatSpec, &SeatView)| view.status == SeatStatus::Sold;
+        let sold = specs.iter().zip(views).filter(is_sold).map(|(spec, _)| &spec.seat);
+        let sold: BTreeSet<&SeatId> = sold.collect();
         for segment in segments {
             let (specs, views) = (&specs[segment.seats.clone()], &views[segment.seats.clone()]);
-            texts.put(&segment, specs, views, channels);
+            let seats = specs.iter().zip(views);
+            let free = seats.map(|(spec, view)| sign(spec, view, &sold, channels)).collect();
+            texts.put(&segment, specs, free);
         }
         let mut sections: Vec<String> = Vec::new();
         for spec in specs {
@@ -107,13 +136,7 @@ impl SegmentTexts {
         texts
     }
 
-    fn put(
-        &mut self,
-        segment: &SegmentView,
-        specs: &[&SeatSpec],
-        views: &[SeatView],
-        channels: &[ChannelId],
-    ) {
+    fn put(&mut self, segment: &SegmentView, specs: &[&SeatSpec], free: String) {
         let (first, last) = (specs[0], specs[specs.len() - 1]);
         let ranks: Vec<String> = if specs.iter().all(|spec| spec.rank == first.rank) {
             vec![first.rank.to_string()]
@@ -134,14 +157,7 @@ impl SegmentTexts {
             ids: ids.join(","),
         };
         self.segments.insert(text.text(), position.clone());
-        let free = specs.iter().zip(views).map(|(spec, view)| match (&spec.access, view.status) {
-            (Access::Wheelchair | Access::CompanionOf(_), _) => 'x',
-            (Access::Anyone, SeatStatus::Free) => '1',
-            (Access::Anyone, SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked) => {
-                letter(view, channels).unwrap_or('0')
-            }
-        });
-        self.free.insert(position, free.collect());
+        self.free.insert(position, free);
         if segment.longest > 0 {
             let class = u64::from(segment.longest.min(MAX_BEST_QUANTITY));
             let score = class * u64::from(MAX_SEAT_RANK + 1) + u64::from(segment.rank);
