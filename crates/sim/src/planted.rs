@@ -16,7 +16,7 @@ use onrush_core::payers::NamedPayers;
 use onrush_core::question::{AvailabilityNow, BookingOf, ChannelsNow, Query, View};
 use onrush_core::settings::{Settings, SingleSeats};
 use onrush_core::snapshot::SnapshotRow;
-use onrush_core::spec::Access;
+use onrush_core::spec::{Access, SeatSpec};
 use onrush_core::view::{HoldView, PlaceState, Reply};
 use onrush_core::{Change, Command, Event, Refusal, Time};
 use std::collections::BTreeSet;
@@ -60,6 +60,7 @@ bugs! {
     FirstChoiceIsForgotten = "whoever would rather have certain seats gets the best ones",
     ChannelsAreAnyones = "whoever holds may use all channels there are",
     PlacesAreAnyones = "wheelchair places are sold to anyone",
+    CompanionsStayKept = "a companion's seat is kept although its place is sold without it",
     PricesComeLate = "a price that is to come holds a second too late",
     PricesAreForgotten = "a booking does not know what its units cost",
     FirstTypeIsCharged = "a booking costs what the first types cost, whatever it names",
@@ -205,6 +206,10 @@ impl Planted {
                     *channels = all.into_iter().map(|view| view.spec.channel).collect();
                 }
                 event.decide(at, &other)
+            }
+            (Bug::CompanionsStayKept, Command::Hold { lines, .. }, Ok(decision)) => {
+                let seats = companions_alone(event, lines);
+                if seats.is_empty() { Ok(decision) } else { Err(Refusal::CompanionAlone { seats }) }
             }
             (Bug::AmountIsOff, Command::Hold { .. }, Ok(mut decision)) => {
                 if let Reply::Hold(view) = &mut decision.reply {
@@ -454,6 +459,20 @@ fn decide_on(
     rows.iter_mut().for_each(change);
     let other = Event::restore(event.id().clone(), rows).expect("rows of an event restore it");
     other.decide(at, command)
+}
+
+/// The companions' seats of lines that have not their places, whoever has these.
+fn companions_alone(event: &Event, lines: &Lines) -> Vec<SeatId> {
+    let named = lines.seats();
+    let is_alone = |seat: &SeatSpec| {
+        let Access::CompanionOf(place) = &seat.access else { return false };
+        named.contains(&seat.seat) && !named.contains(place)
+    };
+    let seats = event.snapshot().filter_map(|row| match row {
+        SnapshotRow::Seat(row) => Some(row.spec),
+        _ => None,
+    });
+    seats.filter(is_alone).map(|spec| spec.seat).collect()
 }
 
 /// One unit more of the first pool, where there is one.

@@ -11,6 +11,20 @@ use onrush_core::spec::Access;
 use std::cmp::Reverse;
 
 impl Oracle {
+    /// Whether a seat is sold by itself, when it is free: no wheelchair place is, and a companion's seat
+    /// only while somebody has bought the place that it belongs to.
+    pub(super) fn is_by_itself(&self, seat: &Seat) -> bool {
+        match &seat.spec.access {
+            Access::Anyone => true,
+            Access::Wheelchair => false,
+            Access::CompanionOf(place) => self.is_bought(place),
+        }
+    }
+
+    fn is_bought(&self, id: &SeatId) -> bool {
+        self.seat(id).is_some_and(|seat| matches!(seat.owner, Owner::Sold(_)))
+    }
+
     /// What is said of companions' seats without the places they belong to.
     pub(super) fn companions_have_places(&self, lines: &Lines) -> Result<(), Refusal> {
         let mut seats = Vec::new();
@@ -18,6 +32,7 @@ impl Oracle {
             let seat = self.seat(id).expect("it was looked for before");
             if let Access::CompanionOf(place) = &seat.spec.access
                 && !lines.seats().contains(place)
+                && !self.is_bought(place)
             {
                 seats.push(id.clone());
             }

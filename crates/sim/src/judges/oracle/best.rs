@@ -11,7 +11,6 @@ use onrush_core::ids::{BookingId, ChannelId, SeatId, UserId};
 use onrush_core::limits::MAX_SEATS_PER_SEGMENT;
 use onrush_core::lines::Lines;
 use onrush_core::settings::SingleSeats;
-use onrush_core::spec::Access;
 use onrush_core::types::AskedTypes;
 use onrush_core::{Refusal, Time};
 use std::ops::Range;
@@ -167,7 +166,7 @@ impl<'a> House<'a> {
                 && among(best.sections(), &seat.spec.section)
                 && most_minor.get(&seat.spec.category).is_some_and(affordable)
                 && !named(seat)
-                && seat.spec.access == Access::Anyone
+                && oracle.is_by_itself(seat)
         });
         Self::with(oracle, free.collect())
     }

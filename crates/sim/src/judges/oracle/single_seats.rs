@@ -6,7 +6,6 @@ use super::books::{Owner, Seat};
 use onrush_core::Refusal;
 use onrush_core::ids::SeatId;
 use onrush_core::settings::SingleSeats;
-use onrush_core::spec::Access;
 use std::ops::Range;
 
 impl Oracle {
@@ -21,7 +20,7 @@ impl Oracle {
         if self.settings().single_seats == SingleSeats::Allow {
             return Ok(());
         }
-        let is_anyones = |seat: &Seat| seat.spec.access == Access::Anyone;
+        let is_anyones = |seat: &Seat| self.is_by_itself(seat);
         let is_free = self.seats.iter().map(|seat| from.contains(&seat.owner) && is_anyones(seat));
         let now = House::with(self, is_free.collect());
         let is_in = |ids: &[SeatId], seat: usize| ids.contains(&self.seats[seat].spec.seat);
