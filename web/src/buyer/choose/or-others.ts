@@ -4,9 +4,9 @@ import type { House } from "../../lib/seatmap/house";
 import { MOST_SEATS } from "./best.svelte";
 
 /**
- * Whether others can stand in for these seats: not for wheelchair places and companions' seats, nor
- * for more than one order leaves to the server. Nor where they are of several ticket types: which
- * seat is of which only names tell.
+ * Whether others can stand in for these seats: not for wheelchair places and what is kept for their
+ * companions, nor for more than one order leaves to the server. Nor where they are of several ticket
+ * types: which seat is of which only names tell.
  */
 export function canBeOthers(
   house: House,
@@ -14,8 +14,8 @@ export function canBeOthers(
   types: Readonly<Record<string, string>> = {},
 ): boolean {
   const isAnyones = (id: string) => {
-    const traits = house.traits(house.indexOf(id)!);
-    return !traits?.wheelchair && traits?.companionOf === undefined;
+    const seat = house.indexOf(id)!;
+    return !house.traits(seat)?.wheelchair && house.keptFor(seat) === undefined;
   };
   const isKnown = (id: string) => house.indexOf(id) !== undefined;
   if (new Set(seats.map((id) => types[id])).size > 1) return false;

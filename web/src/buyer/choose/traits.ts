@@ -7,11 +7,12 @@ import { seatName } from "./names";
 export function traitsText(house: House, seat: number): string {
   const traits = house.traits(seat);
   if (!traits) return "";
-  const place = traits.companionOf === undefined ? undefined : house.indexOf(traits.companionOf);
+  const keptFor = house.keptFor(seat);
+  const place = keptFor === undefined ? undefined : house.indexOf(keptFor);
   const said = [
     traits.wheelchair && t("seats.is_wheelchair"),
-    traits.companionOf !== undefined &&
-      t("seats.is_companion", { name: place === undefined ? traits.companionOf : seatName(house, place) }),
+    keptFor !== undefined &&
+      t("seats.is_companion", { name: place === undefined ? keptFor : seatName(house, place) }),
     traits.easyAccess && t("seats.is_easy_access"),
     traits.restrictedView && t("seats.is_restricted_view"),
   ];

@@ -29,7 +29,7 @@ export interface Category {
 /** What is special about a seat, as the plan says. */
 export interface Traits {
   wheelchair: boolean;
-  /** The wheelchair place whose companion it is kept for. */
+  /** The wheelchair place whose companion it is meant for; `House.keptFor` knows whether it still is. */
   companionOf?: string;
   easyAccess: boolean;
   restrictedView: boolean;
@@ -208,6 +208,13 @@ export class House {
     return this.#traits.get(index);
   }
 
+  /** The wheelchair place that a seat is sold with; once that is sold without it, it is anybody's. */
+  keptFor(index: number): string | undefined {
+    const id = this.#traits.get(index)?.companionOf;
+    const place = id === undefined ? undefined : this.#indexes.get(id);
+    return place !== undefined && this.status[place] === SOLD ? undefined : id;
+  }
+
   /** What can be looked for here beside all: a house that does not say has none. */
   get marks(): LookedFor[] {
     const all = [...this.#traits.values()];
@@ -225,7 +232,7 @@ export class House {
       case "all":
         return true;
       case "wheelchair":
-        return traits !== undefined && (traits.wheelchair || traits.companionOf !== undefined);
+        return traits !== undefined && (traits.wheelchair || this.keptFor(index) !== undefined);
       case "easy_access":
         return traits?.easyAccess === true;
       case "full_view":
