@@ -68,7 +68,8 @@ pub struct MapSeat {
     /// It is a wheelchair place; missing if it is not.
     #[schema(nullable = false)]
     wheelchair: Option<bool>,
-    /// The wheelchair place whose companion it is kept for: it is held together with that one only.
+    /// The wheelchair place whose companion it is kept for: it is held together with that one only,
+    /// until that one is sold without it.
     #[schema(value_type = Option<IdText>, nullable = false)]
     companion_of: Option<String>,
     /// It is reached without steps; missing if that is not said.

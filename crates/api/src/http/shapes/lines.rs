@@ -100,7 +100,7 @@ pub struct BestSeats<'a> {
     #[schema(value_type = Option<TogetherWord>, nullable = false)]
     together: Together,
     /// How many of them are wheelchair places; the others are their companions' seats. None of
-    /// either is taken if it is left out.
+    /// either is taken if it is left out, but companions' seats whose place is sold without them.
     #[schema(value_type = Option<AccessibleNumber>)]
     accessible: Option<Quantity>,
     /// What each seat may cost at most, in minor units, before fees.
