@@ -2,6 +2,7 @@
 
 use crate::client::Answer;
 use crate::limits::check_let_through;
+use crate::money_admin::unchunked;
 use crate::scopes::{key_of, named};
 use crate::shop::{ADMIN_KEY, Shop};
 use onrush_base::config::keys::Scope;
@@ -112,9 +113,8 @@ async fn an_answer_names_the_row_and_rows_are_found_by_name_event_and_page() {
     let wrong = shop.admin("GET", "/actions?nam=ann").send().await;
     assert_eq!(wrong.problem(), (400, "INVALID_QUERY".into()));
     let table = shop.admin("GET", "/actions.csv?name=ann").send().await.expect(200);
-    // As it came over the line, in chunks.
-    let rows = std::str::from_utf8(&table.body).unwrap().lines();
-    let rows: Vec<&str> = rows.filter(|row| row.starts_with('"')).collect();
+    let text = unchunked(&table);
+    let rows: Vec<&str> = text.lines().collect();
     assert_eq!(rows.len(), 4, "{rows:?}");
     assert!(rows[1].starts_with(&format!("\"{}\"", requests[0])), "{rows:?}");
     for path in ["/actions", "/actions.csv"] {

@@ -145,6 +145,7 @@ async fn no_cell_of_the_table_runs_as_a_formula() {
     assert_eq!(table.header("content-type"), Some("text/csv; charset=utf-8; header=present"));
     assert_eq!(table.header("content-disposition"), Some("attachment; filename=\"bookings.csv\""));
     let text = unchunked(&table);
+    assert!(text.starts_with("\u{feff}\"booking\","), "spreadsheets read it as UTF-8: {text}");
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let head = reader.headers().unwrap().clone();
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();

@@ -13,6 +13,10 @@ use onrush_ledger::{Page, Pending};
 use std::borrow::Cow;
 use std::io;
 
+/// A table begins with it, or Excel reads it in the computer's older encoding, and shows names with
+/// accents, and all in Korean or Thai, as other signs.
+const IS_UTF8: &str = "\u{feff}";
+
 /// Rows read at a time.
 pub const ROWS_AT_ONCE: usize = 1_000;
 
@@ -78,7 +82,8 @@ pub async fn attach_table<R: Send + 'static>(
     page: impl Fn(Option<String>) -> Pending<Page<R>> + Send + 'static,
 ) -> Result<Response, Problem> {
     let content_type = "text/csv; charset=utf-8; header=present";
-    let head = table(|out| out.write_record(columns.iter().map(|(name, _)| name)))?;
+    let mut head = IS_UTF8.as_bytes().to_vec();
+    head.extend(table(|out| out.write_record(columns.iter().map(|(name, _)| name)))?);
     let write =
         move |rows: &[R]| table(|out| rows.iter().try_for_each(|row| write_row(out, columns, row)));
     attach(Attachment { content_type, disposition }, head, page, write).await
