@@ -36,6 +36,11 @@ impl Heard {
         last > 0 && Duration::from_micros(at.saturating_sub(last)) <= SILENCE
     }
 
+    /// When the master was heard last, 0 if it never was.
+    pub(super) fn last(&self) -> u64 {
+        self.last.load(Ordering::Relaxed)
+    }
+
     /// Notes that the master was heard at this time.
     pub(super) fn note(&self, at: u64) {
         self.last.fetch_max(at.max(1), Ordering::Relaxed);

@@ -25,7 +25,7 @@ use redis::{
     RedisFuture, ServerErrorKind, Value,
 };
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -53,8 +53,8 @@ pub(super) struct Sentinels {
     heard: Heard,
     /// Held by whoever asks the Sentinels after a silence, for all who wait for that.
     asking: tokio::sync::Mutex<()>,
-    /// Whether the Sentinels did not answer when they were asked last.
-    are_away: AtomicBool,
+    /// Since when most of the Sentinels have not answered, as `heard` counts; 0 while they do.
+    away_since: AtomicU64,
     /// Connections that were made.
     made: AtomicU64,
 }
@@ -116,7 +116,7 @@ impl Sentinels {
             known: watch::Sender::new(None),
             heard: Heard::default(),
             asking: tokio::sync::Mutex::default(),
-            are_away: AtomicBool::new(false),
+            away_since: AtomicU64::new(0),
             made: AtomicU64::new(0),
         }
     }
@@ -180,15 +180,15 @@ impl Sentinels {
     }
 
     /// Asks the Sentinels for a server that answered at this time. All who wait for that ask once, and
-    /// Sentinels that did not answer last time are not waited for: they are asked each second anyway.
+    /// Sentinels that are away are waited for once: they are asked each second anyway.
     async fn look_after_silence(&self, address: &ConnectionAddr, at: u64) {
         let _turn = self.asking.lock().await;
         let is_known = self.heard.goes_on(at) || !self.is_at(address);
-        if is_known || self.are_away.load(Ordering::Relaxed) {
+        if is_known || self.are_away() {
             return;
         }
-        let begun = self.heard.now();
-        if let Err(error) = self.look().await {
+        let begun = self.heard.now().max(1);
+        if let Err(error) = self.look_from(begun).await {
             tracing::debug!(%error, "no Sentinel answers");
         }
         if self.is_at(address) {
@@ -196,16 +196,33 @@ impl Sentinels {
         }
     }
 
+    /// Whether most of the Sentinels are away for a reason of their own: the master was heard since. One
+    /// that fell silent with them may have been replaced meanwhile.
+    fn are_away(&self) -> bool {
+        let since = self.away_since.load(Ordering::Relaxed);
+        since > 0 && self.heard.last() >= since
+    }
+
     /// Asks who the master is, and takes note of it.
     async fn look(&self) -> Result<ConnectionAddr, RedisError> {
+        self.look_from(self.heard.now().max(1)).await
+    }
+
+    /// The same from this time on.
+    async fn look_from(&self, begun: u64) -> Result<ConnectionAddr, RedisError> {
         let found = self.ask_all().await;
-        self.are_away.store(found.is_err(), Ordering::Relaxed);
-        found
+        if matches!(found, Ok((_, true))) {
+            self.away_since.store(0, Ordering::Relaxed);
+        } else {
+            // What counts is when they went away, not when that was seen last.
+            drop(self.away_since.compare_exchange(0, begun, Ordering::Relaxed, Ordering::Relaxed));
+        }
+        found.map(|(address, _)| address)
     }
 
     /// Asks all of them, until most have answered and none is behind what is known: the one with the
-    /// highest epoch is believed.
-    async fn ask_all(&self) -> Result<ConnectionAddr, RedisError> {
+    /// highest epoch is believed. Says also whether most have answered.
+    async fn ask_all(&self) -> Result<(ConnectionAddr, bool), RedisError> {
         let least = self.latest().map_or(0, |master| master.epoch);
         let mut asked: FuturesUnordered<_> = self.all.iter().map(|one| self.ask(one)).collect();
         let (mut best, mut answered, mut failed): (Option<Master>, _, _) = (None, 0, None);
@@ -240,7 +257,7 @@ impl Sentinels {
             *known = Some(latest);
             is_other
         });
-        Ok(address)
+        Ok((address, is_most))
     }
 
     async fn ask(&self, sentinel: &Sentinel) -> Result<Master, RedisError> {
@@ -550,7 +567,16 @@ mod tests {
     async fn master_goes_on_after_a_silence_while_no_sentinel_answers() {
         let sentinels = sentinels(master(4));
         assert_eq!(sentinels.believe(&master(4).address).await, Ok(()));
-        assert!(sentinels.are_away.load(Ordering::Relaxed));
         assert!(sentinels.heard.goes_on(sentinels.heard.now()));
+        assert!(sentinels.are_away(), "they are not waited for again");
+    }
+
+    #[tokio::test]
+    async fn sentinels_that_fell_silent_with_the_master_are_asked_when_it_goes_on() {
+        let sentinels = sentinels(master(4));
+        sentinels.look().await.expect_err("nobody answers");
+        assert!(!sentinels.are_away(), "the master was not heard since");
+        sentinels.heard.note(sentinels.heard.now());
+        assert!(sentinels.are_away(), "it was, and they are away by themselves");
     }
 }

@@ -162,7 +162,7 @@ pub struct PlanTraits {
     /// It is a wheelchair place.
     #[schema(nullable = false)]
     wheelchair: Option<bool>,
-    /// The wheelchair place whose companion it is kept for.
+    /// The wheelchair place whose companion it is kept for, until that one is sold without it.
     #[schema(value_type = Option<IdText>, nullable = false)]
     companion_of: Option<String>,
     /// It is reached without steps.
