@@ -34,6 +34,7 @@ mod phrases;
 pub mod prices;
 pub mod question;
 pub mod refusal;
+mod room_settings;
 pub mod saga;
 pub mod score;
 mod seats;

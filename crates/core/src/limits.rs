@@ -93,6 +93,11 @@ pub const AFTER_FAILED_PAYMENT_MS: i64 = 60_000;
 /// Ticks the engine runs between two batches of commands.
 pub const MAX_TICKS_PER_TURN: usize = 1_000;
 
+/// Whether something may last so long.
+pub(crate) fn is_duration(ms: i64) -> bool {
+    (1..=MAX_DURATION_MS).contains(&ms)
+}
+
 /// Whether a free text is short enough.
 #[must_use]
 pub fn fits_text(text: &str) -> bool {

@@ -555,6 +555,14 @@ refusals! {
         "{waiting} wait, {inside} are inside and {held} units are held here still; try again once \
          their time is up";
 
+    /// The draw was promised a public value, and the sale is to open without one.
+    PublicValueMissing {
+        /// Which was promised.
+        public_value_source: Box<str>,
+    } = 75 "PUBLIC_VALUE_MISSING" Conflict never,
+        "public_value: it is missing, and the draw was promised one; open the sale with it: \
+         {public_value_source}";
+
     /// The event has no draw.
     NoDraw = 58 "NO_DRAW" Conflict never,
         "public_value: only an event with a draw takes one";

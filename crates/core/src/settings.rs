@@ -3,9 +3,8 @@
 use crate::gaps::Gaps;
 use crate::hold::HoldTerms;
 use crate::limits::{
-    DEFAULT_CLAIM_TTL_MAX_MS, DEFAULT_MAX_PER_USER, MAX_AMOUNT_STEP_MINOR, MAX_DURATION_MS,
-    MAX_FEE_BP, MAX_PER_PAYER, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE,
-    MAX_REFUND_RULES, MAX_ROOM_CAPACITY, MAX_TAX_BP, MAX_UNITS_PER_VISITOR, fits_name,
+    DEFAULT_CLAIM_TTL_MAX_MS, DEFAULT_MAX_PER_USER, MAX_AMOUNT_STEP_MINOR, MAX_FEE_BP,
+    MAX_PER_PAYER, MAX_PRICE_MINOR, MAX_REFUND_RULES, MAX_TAX_BP, fits_name, is_duration,
 };
 use crate::money::{Currency, Rounding, share_minor};
 use crate::payers::PayerBy;
@@ -16,6 +15,7 @@ use crate::user_limits::{self, UserLimit};
 use serde::{Deserialize, Serialize};
 
 pub use crate::digest::Digest;
+pub use crate::room_settings::{Order, RoomSettings};
 
 /// An event's settings. All durations are milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -185,66 +185,6 @@ pub struct RefundNow {
     pub until: Time,
 }
 
-/// How the waiting room admits. All durations are milliseconds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RoomSettings {
-    /// Admitted visitors at a time.
-    pub capacity: u32,
-    /// Admissions a minute at most; `None` is no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outflow_per_min: Option<u32>,
-    /// How long an admitted visitor may shop.
-    pub session_ms: i64,
-    /// How long a place waits for a visitor who is not seen.
-    pub place_ttl_ms: i64,
-    /// How long an admitted visitor has to show up.
-    pub arrive_ms: i64,
-    /// People waiting at a time (always finite).
-    pub max_queue_size: u32,
-    /// Places one user may take; 1 in an event with a draw.
-    pub places_per_user: u32,
-    /// Units to reckon for each visitor who is in the room and has taken nothing yet: nobody is
-    /// admitted who would find fewer left.
-    #[serde(default = "one_unit")]
-    pub units_per_visitor: u32,
-    /// In which order those who came before the opening are served.
-    pub order: Order,
-}
-
-fn one_unit() -> u32 {
-    1
-}
-
-/// The order of the people in the prequeue. Those who come later are served in the order they come.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// First come, first served.
-    Fifo,
-    /// By lot, from a seed that was committed to before anyone joined.
-    Draw {
-        /// SHA-256 of the seed.
-        seed_hash: Digest,
-    },
-}
-
-impl Default for RoomSettings {
-    fn default() -> Self {
-        Self {
-            capacity: 1_000,
-            outflow_per_min: None,
-            session_ms: 600_000,
-            place_ttl_ms: 1_800_000,
-            arrive_ms: 120_000,
-            max_queue_size: 1_000_000,
-            places_per_user: 1,
-            units_per_visitor: one_unit(),
-            order: Order::Fifo,
-        }
-    }
-}
-
 impl Settings {
     /// Settings with the defaults, without a waiting room.
     #[must_use]
@@ -351,6 +291,12 @@ impl Settings {
         }
     }
 
+    /// Which public value its draw was promised; `None` if none was.
+    #[must_use]
+    pub fn public_value_source(&self) -> Option<&str> {
+        self.room.as_ref()?.public_value_source.as_deref()
+    }
+
     /// What is wrong with these settings by themselves or together; `None` if nothing is.
     #[must_use]
     pub fn complaint(&self) -> Option<Complaint> {
@@ -411,7 +357,10 @@ impl Settings {
             let why = "claim_ttl_max_ms: use 1 ms to 366 days, or null for claims for good";
             return wrong("claim_ttl_max_ms", why);
         }
-        self.room.as_ref().and_then(RoomSettings::complaint).or_else(|| self.contradiction())
+        if let Some((field, why)) = self.room.as_ref().and_then(RoomSettings::complaint) {
+            return wrong(field, why);
+        }
+        self.contradiction()
     }
 
     /// Which of these settings do not go together although each is in its range; `None` if they do.
@@ -449,44 +398,9 @@ impl Settings {
             let why = "room.places_per_user: a draw is fair only with 1 place per user";
             return wrong("room.places_per_user", why);
         }
-        None
-    }
-}
-
-impl RoomSettings {
-    /// Whether one more visitor would find something of what is `free`, even if all those who are
-    /// `choosing` take what is reckoned for each. What is left in the end is for one at a time.
-    #[must_use]
-    pub fn finds_something(&self, free: u64, choosing: u32) -> bool {
-        let reckoned = (u64::from(choosing) + 1).saturating_mul(u64::from(self.units_per_visitor));
-        free >= reckoned || (free > 0 && choosing == 0)
-    }
-
-    fn complaint(&self) -> Option<Complaint> {
-        if !(1..=MAX_ROOM_CAPACITY).contains(&self.capacity) {
-            return wrong("room.capacity", "room.capacity: use 1 to 1000000");
-        }
-        if self.outflow_per_min == Some(0) {
-            let why = "room.outflow_per_min: use at least 1, or leave it out for no limit";
-            return wrong("room.outflow_per_min", why);
-        }
-        if !is_duration(self.session_ms) {
-            return wrong("room.session_ms", "room.session_ms: use 1 ms to 366 days");
-        }
-        if !is_duration(self.place_ttl_ms) {
-            return wrong("room.place_ttl_ms", "room.place_ttl_ms: use 1 ms to 366 days");
-        }
-        if !is_duration(self.arrive_ms) {
-            return wrong("room.arrive_ms", "room.arrive_ms: use 1 ms to 366 days");
-        }
-        if !(1..=MAX_QUEUE_SIZE).contains(&self.max_queue_size) {
-            return wrong("room.max_queue_size", "room.max_queue_size: use 1 to 20000000");
-        }
-        if !(1..=MAX_PLACES_PER_USER).contains(&self.places_per_user) {
-            return wrong("room.places_per_user", "room.places_per_user: use 1 to 100");
-        }
-        if !(1..=MAX_UNITS_PER_VISITOR).contains(&self.units_per_visitor) {
-            return wrong("room.units_per_visitor", "room.units_per_visitor: use 1 to 1000");
+        if self.public_value_source().is_some() && self.seed_hash().is_none() {
+            let why = "room.public_value_source: only a draw takes a public value";
+            return wrong("room.public_value_source", why);
         }
         None
     }
@@ -511,13 +425,10 @@ fn wrong(field: &'static str, why: &'static str) -> Option<Complaint> {
     Some(Complaint { field: field.into(), why })
 }
 
-fn is_duration(ms: i64) -> bool {
-    (1..=MAX_DURATION_MS).contains(&ms)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::{MAX_DURATION_MS, MAX_QUEUE_SIZE};
 
     fn good() -> Settings {
         let room = RoomSettings {
@@ -535,7 +446,7 @@ mod tests {
     #[test]
     fn every_complaint_names_its_setting() {
         type Spoil = fn(&mut Settings, &mut RoomSettings);
-        let cases: [(&str, Spoil); 36] = [
+        let cases: [(&str, Spoil); 40] = [
             ("title", |it, _| it.title = "".into()),
             ("hold_ttl_ms", |it, _| it.hold_ttl_ms = 0),
             ("hold_max_ms", |it, _| it.hold_max_ms = MAX_DURATION_MS + 1),
@@ -575,6 +486,17 @@ mod tests {
             ("room.places_per_user", |_, room| room.places_per_user = 2),
             ("room.units_per_visitor", |_, room| room.units_per_visitor = 0),
             ("room.units_per_visitor", |_, room| room.units_per_visitor = 1_001),
+            ("room.public_value_source", |_, room| room.public_value_source = Some("".into())),
+            ("room.public_value_source", |_, room| {
+                room.public_value_source = Some("é".repeat(501).into());
+            }),
+            ("room.public_value_source", |_, room| {
+                room.public_value_source = Some("draw \u{202e}7".into());
+            }),
+            ("room.public_value_source", |_, room| {
+                room.public_value_source = Some("the numbers of the lottery".into());
+                room.order = Order::Fifo;
+            }),
         ];
         assert_eq!(good().complaint(), None);
         for (field, spoil) in cases {

@@ -117,6 +117,14 @@ impl Event {
         if self.phase != Phase::Scheduled && new_order {
             return fixed(Some("room.order"), "room.order: it is fixed once people may join");
         }
+        // From then on the value may be known, and another one chosen for it.
+        let is_listed = self.room.entrants.is_some() && wanted.room.is_some();
+        if is_listed && wanted.public_value_source() != settings.public_value_source() {
+            return fixed(
+                Some("room.public_value_source"),
+                "room.public_value_source: it is fixed once the list of entrants is",
+            );
+        }
         Ok(Decision::done(SetupChange::SettingsChanged { settings: Box::new(wanted.clone()) }))
     }
 
@@ -358,12 +366,16 @@ impl Event {
                 if public_value.is_some_and(|value| value.is_empty() || !fits_text(value)) {
                     return wrong("public_value", "public_value: use 1 to 500 characters");
                 }
+                let promised = self.settings.as_ref().and_then(Settings::public_value_source);
                 if self.room.entrants.is_none() {
-                    if public_value.is_some() {
+                    if public_value.is_some() || promised.is_some() {
                         let why = "close the prequeue before the public value becomes known";
                         return Err(Refusal::OtherStepFirst { why: why.into() });
                     }
                     decision.changes.push(self.prequeue_closed().into());
+                } else if let (Some(source), None) = (promised, public_value) {
+                    let public_value_source = source.into();
+                    return Err(Refusal::PublicValueMissing { public_value_source });
                 }
             }
         }

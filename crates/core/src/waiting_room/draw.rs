@@ -3,8 +3,12 @@
 //! The seed's hash is published when the event is created, the hash of the list of entrants when
 //! the prequeue closes. A public random value that became known only after that may be mixed in;
 //! then the seed is revealed. Without the public value the draw proves only that the seed was not
-//! changed. Which value it would be the organiser says before the list is fixed: who knows the seed
-//! could choose among several, or take none.
+//! changed.
+//!
+//! Who knows the seed could choose among several values, or take none. So an event can promise which
+//! one it will be (`RoomSettings::public_value_source`): the promise is fixed with the list, and the
+//! sale opens with a value only. That it is the one that was promised everybody can look up; the
+//! rules cannot.
 
 use crate::ids::PlaceId;
 use crate::settings::Digest;

@@ -17,6 +17,7 @@ mod organiser;
 mod payers;
 mod prices;
 mod properties;
+mod public_value;
 mod refunds;
 mod removal;
 mod saga;

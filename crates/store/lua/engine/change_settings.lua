@@ -1,4 +1,5 @@
--- Replaces the event's settings. The order of the line is fixed once people may join.
+-- Replaces the event's settings. The order of the line is fixed once people may join, and which public
+-- value a draw was promised once the list of entrants is.
 --
 -- Args      1 settings as JSON · 2… their fields and texts (include/settings)
 -- Reply     done
@@ -7,7 +8,10 @@
 --#include change
 --#include settings
 
-local out = open_once{'currency', 'tax', 'room', 'order', 'seed_hash', 'opened', 'place_ttl_ms'}
+local out = open_once{
+  'currency', 'tax', 'room', 'order', 'seed_hash', 'opened', 'place_ttl_ms', 'entrants',
+  'public_value_source',
+}
 if out then return out end
 
 local settings = settings_from(1)
@@ -46,6 +50,14 @@ elseif has_room then
 end
 if M.phase ~= 'scheduled' and new_order then
   return no_why('SETTINGS_FIXED', 'room.order: it is fixed once people may join', 'room.order')
+end
+local had_source, has_source = M.public_value_source or '', wanted.public_value_source
+if M.entrants and has_room and has_source ~= had_source then
+  return no_why(
+    'SETTINGS_FIXED',
+    'room.public_value_source: it is fixed once the list of entrants is',
+    'room.public_value_source'
+  )
 end
 
 settings_write(settings)

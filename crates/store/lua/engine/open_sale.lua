@@ -1,4 +1,5 @@
--- Opens the sale; with a draw, reveals the seed. The drawn order was written before, in chunks (draw_chunk).
+-- Opens the sale; with a draw, reveals the seed, and wants a public value if one was promised. The drawn
+-- order was written before, in chunks (draw_chunk).
 --
 -- Args      1 seed, or '' · 2 its SHA-256 · 3 public value · 4 1 if there is one · 5 what is wrong
 --           with it, a refusal, or '' · 6 entrants · 7 hash of the list that was drawn, or '' if
@@ -7,12 +8,12 @@
 -- Reply     done; {'entrants', version, seq, epoch}: the list is wanted, or has changed; {'draw',
 --           seq, epoch}: the list is fixed and its order is wanted
 -- Refusals  EVENT_NOT_FOUND, ALREADY_IN_PHASE, OTHER_STEP_FIRST, NO_DRAW, INVALID_SETTINGS,
---           SEED_MISMATCH, EVENT_NOT_OPEN
+--           SEED_MISMATCH, PUBLIC_VALUE_MISSING, EVENT_NOT_OPEN
 -- Changes   (prequeue_closed,) sale_opened
 --#include change
 --#include phases
 
-local out = open_once{'entrants_hash', unpack(PHASES)}
+local out = open_once{'entrants_hash', 'public_value_source', unpack(PHASES)}
 if out then return out end
 
 local seed, seed_hash, public_value, bad_value, generation = A(1), A(2),
@@ -38,11 +39,13 @@ if bad_value ~= '' then
   return {'no', int(seq), int(now), bad_value, M.epoch, M.mark or ''}
 end
 if not M.entrants then
-  if public_value then
+  if public_value or M.public_value_source then
     return no_why('OTHER_STEP_FIRST', 'close the prequeue before the public value becomes known')
   end
   out = list_wanted(A(6), A(7), A(8), A(9))
   if out then return out end
+elseif M.public_value_source and not public_value then
+  return no('PUBLIC_VALUE_MISSING', '"public_value_source":' .. str(M.public_value_source))
 end
 -- Another list may have been fixed since the node read its own.
 local is_of_another = M.entrants and A(7) ~= '' and A(7) ~= M.entrants_hash

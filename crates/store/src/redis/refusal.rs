@@ -30,13 +30,13 @@ mod tests {
             "step_minor": 10, "longest": 2, "category": "stalls", "section": "left",
             "channel": "fans", "quota": 5, "taken": 2,
             "ticket_type": "child", "of": {"pool": "ga"}, "min": 1, "max": 4, "asked": 9, "by": "card",
-            "archived_at": 8, "waiting": 1, "inside": 2,
+            "archived_at": 8, "waiting": 1, "inside": 2, "public_value_source": "lottery",
         })
     }
 
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
-        assert_eq!(Refusal::KINDS.len(), 67);
+        assert_eq!(Refusal::KINDS.len(), 68);
         for kind in Refusal::KINDS {
             let refusal = read(&everything(kind.code).to_string()).expect(kind.code);
             assert_eq!(refusal.facts(), *kind);

@@ -380,7 +380,7 @@ fn units_per_visitor(room: &RoomSettings) -> String {
 
 /// The settings that scripts need, each as a field of the event's meta hash; an empty text means
 /// that it is not set.
-pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 32] {
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 33] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
     let refunds: Vec<String> = settings
@@ -440,6 +440,7 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 3
         ("units_per_visitor", of_room(units_per_visitor)),
         ("order", of_room(order)),
         ("seed_hash", text_or_empty(settings.seed_hash().as_ref())),
+        ("public_value_source", settings.public_value_source().unwrap_or_default().to_owned()),
     ]
 }
 

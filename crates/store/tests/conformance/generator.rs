@@ -202,24 +202,25 @@ impl Generator {
     }
 
     fn open_sale(&mut self) {
-        let drawn = self.world.is_drawn();
-        let closes_first = drawn && self.random.percent(60);
+        let (drawn, promised) = (self.world.is_drawn(), self.world.is_promised());
+        let closes_first = drawn && (self.random.percent(60) || promised);
         if closes_first {
             self.ask(Command::ClosePrequeue);
             if self.random.percent(50) {
                 self.step(Group::Queue);
             }
         }
-        let value = if closes_first && self.random.percent(50) {
-            Some(text(&mut self.random))
-        } else {
-            None
-        };
+        let mut value = (closes_first && self.random.percent(50)).then(|| text(&mut self.random));
         if drawn && self.random.percent(20) {
             let seed = *self.random.pick(&[None, Some(Digest([9; 32]))]);
             self.ask(Command::OpenSale { seed, public_value: value.clone() });
         }
-        self.ask(Command::OpenSale { seed: drawn.then_some(SEED), public_value: value });
+        let seed = drawn.then_some(SEED);
+        if promised {
+            self.ask(Command::OpenSale { seed, public_value: None });
+            value.get_or_insert_with(|| text(&mut self.random));
+        }
+        self.ask(Command::OpenSale { seed, public_value: value });
     }
 
     fn step(&mut self, group: Group) {

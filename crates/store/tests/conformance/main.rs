@@ -36,6 +36,8 @@ mod money;
 mod organiser;
 #[path = "../../../core/tests/rules/payers.rs"]
 mod payers;
+#[path = "../../../core/tests/rules/public_value.rs"]
+mod public_value;
 #[path = "../../../core/tests/rules/refunds.rs"]
 mod refunds;
 #[path = "../../../core/tests/rules/removal.rs"]

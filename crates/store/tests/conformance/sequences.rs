@@ -387,6 +387,7 @@ fn the_sequences_reach_every_change_and_every_refusal() {
         "PAYMENT_REQUIRED",
         "PLACE_NOT_FOUND",
         "POOL_EXISTS",
+        "PUBLIC_VALUE_MISSING",
         "QUEUE_FULL",
         "REFUND_BETWEEN_STEPS",
         "REFUND_EXCEEDS_PAID",

@@ -222,6 +222,9 @@ impl World {
         };
         settings.limits = limits(drawn);
         (settings.max_per_email, settings.max_per_card) = limits_of_payers(drawn);
+        if let Some(room) = &mut settings.room {
+            room.public_value_source = source(drawn, &room.order);
+        }
         settings.single_seats =
             if drawn % 3 == 0 { SingleSeats::Refuse } else { SingleSeats::Allow };
         Self { settings, price_minor, no_draws: false, no_streams: false }
@@ -237,6 +240,7 @@ impl World {
     fn plainer(&self, mut room: RoomSettings) -> RoomSettings {
         if self.no_draws {
             room.order = Order::Fifo;
+            room.public_value_source = None;
         }
         if self.no_streams {
             room.places_per_user = 1;
@@ -252,6 +256,11 @@ impl World {
     /// Whether the event's prequeue is drawn.
     pub(crate) fn is_drawn(&self) -> bool {
         self.settings.seed_hash().is_some()
+    }
+
+    /// Whether its draw was promised a public value.
+    pub(crate) fn is_promised(&self) -> bool {
+        self.settings.public_value_source().is_some()
     }
 
     /// Other settings for the same event; mostly such that are accepted.
@@ -288,7 +297,13 @@ impl World {
                 if let Some(known) = settings.room.clone() {
                     let fresh = self.plainer(room(random));
                     let order = if random.percent(90) { known.order } else { fresh.order.clone() };
-                    settings.room = Some(RoomSettings { order, ..fresh });
+                    // Now and then of no draw, which is refused.
+                    let public_value_source = match (fresh.session_ms, fresh.capacity) {
+                        (5_000, 1_000) => Some("another \"lottery\"".into()),
+                        (1, _) => None,
+                        _ => known.public_value_source,
+                    };
+                    settings.room = Some(RoomSettings { order, public_value_source, ..fresh });
                 } else {
                     settings.extensions = 2;
                 }
@@ -345,6 +360,16 @@ fn id_of_currency() -> onrush_core::money::Currency {
     "EUR".parse().expect("a currency")
 }
 
+/// Which public value a draw was promised.
+fn source(drawn: i64, order: &Order) -> Option<Box<str>> {
+    let is_drawn = *order != Order::Fifo;
+    match drawn % 7 {
+        4 => is_drawn.then(|| "the \"lottery\" of Süd ☃\n5 December".into()),
+        1 => is_drawn.then(|| "é".repeat(500).into()),
+        _ => None,
+    }
+}
+
 fn room(random: &mut Random) -> RoomSettings {
     let order = if random.percent(35) {
         Order::Draw { seed_hash: draw::sha256(&SEED.0) }
@@ -377,5 +402,6 @@ fn room(random: &mut Random) -> RoomSettings {
         places_per_user,
         units_per_visitor: *random.pick(&[1, 1, 2, 4]),
         order,
+        public_value_source: None,
     }
 }

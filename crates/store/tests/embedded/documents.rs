@@ -313,6 +313,7 @@ fn full_settings() -> Settings {
         places_per_user: 1,
         units_per_visitor: 23,
         order: Order::Draw { seed_hash: Digest([1; 32]) },
+        public_value_source: Some("the numbers of the lottery".into()),
     };
     Settings {
         title: "Gala".into(),
