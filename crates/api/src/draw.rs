@@ -146,7 +146,8 @@ impl Draws {
     /// Opens sales with a draw at their `opens_at`: the rules close the prequeue then, and only we
     /// have the seed.
     ///
-    /// No public value can be mixed in that way: who wants one leaves `opens_at` out.
+    /// No public value can be mixed in that way: who wants one promises it, and the sale is left to them,
+    /// or leaves `opens_at` out.
     pub async fn open_drawn_sales(self: Arc<Self>) {
         loop {
             // The feed begins before the events are looked at, so that nothing falls in between.
@@ -336,8 +337,10 @@ enum Opening {
 
 fn opening(at: Time, view: &EventView) -> Opening {
     let before = matches!(view.phase, Phase::Scheduled | Phase::Prequeue);
+    // A value that was promised only the organiser can tell.
+    let promised = view.settings.public_value_source().is_some();
     match (&view.draw, view.settings.opens_at) {
-        (Some(draw), Some(opens_at)) if before => {
+        (Some(draw), Some(opens_at)) if before && !promised => {
             if draw.entrants_hash.is_some() {
                 Opening::In(u64::try_from(opens_at.since_ms(at)).unwrap_or(0))
             } else {

@@ -129,6 +129,95 @@ async fn a_drawn_sale_opens_by_itself_when_its_prequeue_has_closed() {
     assert!(draw(&shop, "d").await["seed"].is_string());
 }
 
+const SOURCE: &str = "the six numbers of the lottery of 5 December 2026, ascending";
+
+/// An event `d` with a draw that was promised a public value.
+async fn promised(shop: &Shop, more: Value) {
+    let mut body = json!({"event": "d", "title": "Drawn", "currency": "EUR",
+        "room": {"order": "draw", "public_value_source": SOURCE}});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let made = shop.organise("POST", "/events", &body).await;
+    assert_eq!(made["room"]["public_value_source"], SOURCE);
+}
+
+async fn open(shop: &Shop, body: &Value) -> (u16, String) {
+    shop.admin("POST", "/events/d/open").json(body).send().await.problem()
+}
+
+#[tokio::test]
+async fn a_promised_value_is_told_from_the_start_and_given_at_the_opening() {
+    let shop = Shop::start().await;
+    promised(&shop, json!({})).await;
+    assert_eq!(draw(&shop, "d").await["public_value_source"], SOURCE);
+    shop.organise_plainly("/events/d/prequeue").await;
+    assert_eq!(open(&shop, &json!({})).await, (409, "OTHER_STEP_FIRST".into()));
+    let early = json!({"public_value": "4 8 15 16 23 42"});
+    assert_eq!(open(&shop, &early).await, (409, "OTHER_STEP_FIRST".into()));
+    shop.organise_plainly("/events/d/prequeue/close").await;
+
+    let refused = shop.admin("POST", "/events/d/open").send().await;
+    assert_eq!(refused.problem(), (409, "PUBLIC_VALUE_MISSING".into()));
+    let problem = refused.json();
+    assert_eq!(problem["public_value_source"], SOURCE);
+    assert!(problem["detail"].as_str().unwrap().ends_with(SOURCE), "{problem}");
+    assert!(draw(&shop, "d").await.get("seed").is_none(), "nothing is revealed");
+
+    shop.organise("POST", "/events/d/open", &json!({"public_value": "4 8 15 16 23 42"})).await;
+    let opened = draw(&shop, "d").await;
+    assert_eq!(opened["public_value"], "4 8 15 16 23 42");
+    assert_eq!(opened["public_value_source"], SOURCE);
+}
+
+#[tokio::test]
+async fn a_promise_is_changed_and_taken_back_until_the_prequeue_is_closed() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "d", "title": "Drawn", "currency": "EUR",
+        "room": {"order": "draw"}});
+    let made = shop.organise("POST", "/events", &body).await;
+    assert!(made["room"].get("public_value_source").is_none());
+    shop.organise_plainly("/events/d/prequeue").await;
+    let change = async |source: Value| {
+        let body = json!({ "public_value_source": source });
+        shop.admin("PATCH", "/events/d/room").json(&body).send().await
+    };
+    let changed = change(json!(SOURCE)).await.expect(200).json();
+    assert_eq!(changed["room"]["public_value_source"], SOURCE);
+    let taken = change(Value::Null).await.expect(200).json();
+    assert!(taken["room"].get("public_value_source").is_none());
+    for wrong in ["".to_owned(), "x".repeat(501), "\u{202e}7".to_owned()] {
+        assert_eq!(change(json!(wrong)).await.problem().1, "INVALID_SETTINGS");
+    }
+    change(json!(SOURCE)).await.expect(200);
+    shop.organise_plainly("/events/d/prequeue/close").await;
+    for late in [Value::Null, json!("another")] {
+        assert_eq!(change(late).await.problem(), (409, "SETTINGS_FIXED".into()));
+    }
+    let other = json!({"capacity": 5});
+    shop.admin("PATCH", "/events/d/room").json(&other).send().await.expect(200);
+
+    let body = json!({"event": "e", "title": "Queue", "currency": "EUR",
+        "room": {"public_value_source": SOURCE}});
+    let answer = shop.admin("POST", "/events").json(&body).send().await;
+    assert_eq!(answer.problem().1, "SETTINGS_CONFLICT");
+}
+
+#[tokio::test]
+async fn a_drawn_sale_that_was_promised_a_value_waits_for_it_at_its_time() {
+    let shop = Shop::start().await;
+    let opens_at = shop.clock.now().0 + 3_600_000;
+    promised(&shop, json!({ "opens_at": opens_at })).await;
+    shop.organise_plainly("/events/d/prequeue").await;
+    let guest = shop.guest().await;
+    guest.join("d").await.expect(202);
+    shop.clock.advance_ms(3_600_000);
+    while draw(&shop, "d").await.get("entrants").is_none() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(open(&shop, &json!({})).await, (409, "PUBLIC_VALUE_MISSING".into()));
+    shop.organise("POST", "/events/d/open", &json!({"public_value": "4 8 15"})).await;
+    guest.until_active("d").await;
+}
+
 #[tokio::test]
 async fn an_event_without_a_draw_says_so() {
     let shop = Shop::start().await;

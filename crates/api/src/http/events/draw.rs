@@ -28,7 +28,7 @@ pub async fn draw(
     Ids(event): Ids<EventId>,
 ) -> Result<Json<DrawBody>, Problem> {
     let (_, view) = sale.view_event(&event).await?;
-    Ok(Json(DrawBody::from(view.draw.ok_or(DrawError::NoDraw)?)))
+    Ok(Json(DrawBody::new(view).ok_or(DrawError::NoDraw)?))
 }
 
 /// The place ids of those who take part in the draw, in the order taken; the SHA-256 of this text

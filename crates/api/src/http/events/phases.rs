@@ -54,7 +54,8 @@ phases! {
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Opening {
-    /// A public random value that became known after the prequeue closed, mixed into the draw.
+    /// A public random value that became known after the prequeue closed, mixed into the draw. It may
+    /// not be missing where one was promised.
     #[schema(value_type = Option<FreeText>)]
     public_value: Option<Box<str>>,
 }

@@ -169,6 +169,10 @@ pub struct DrawBody {
     /// SHA-256 of the seed.
     #[schema(value_type = DigestText)]
     seed_hash: Digest,
+    /// Which public value was promised to be mixed in; missing if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<FreeText>, nullable = false)]
+    public_value_source: Option<Box<str>>,
     /// How many take part, once the prequeue is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -187,9 +191,12 @@ pub struct DrawBody {
     public_value: Option<Box<str>>,
 }
 
-impl From<DrawView> for DrawBody {
-    fn from(view: DrawView) -> Self {
-        let DrawView { seed_hash, entrants, entrants_hash, seed, public_value } = view;
-        Self { seed_hash, entrants, entrants_hash, seed, public_value }
+impl DrawBody {
+    /// What anyone may see of an event's draw; `None` if it has none.
+    #[must_use]
+    pub fn new(view: EventView) -> Option<Self> {
+        let public_value_source = view.settings.public_value_source().map(Into::into);
+        let DrawView { seed_hash, entrants, entrants_hash, seed, public_value } = view.draw?;
+        Some(Self { seed_hash, public_value_source, entrants, entrants_hash, seed, public_value })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::change::{given, set, whole};
 use crate::json::ids::{
-    DurationNumber, LimitNumber, PlacesNumber, QueueSizeNumber, RoomCapacityNumber,
+    DurationNumber, FreeText, LimitNumber, PlacesNumber, QueueSizeNumber, RoomCapacityNumber,
     UnitsPerVisitorNumber,
 };
 use crate::json::whole::Whole;
@@ -36,6 +36,10 @@ pub struct RoomBody {
     places_per_user: u32,
     units_per_visitor: u32,
     order: OrderName,
+    /// Which public value is mixed into the draw; missing if none was promised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<FreeText>, nullable = false)]
+    public_value_source: Option<Box<str>>,
 }
 
 impl RoomBody {
@@ -55,6 +59,7 @@ impl RoomBody {
                 Order::Fifo => OrderName::Fifo,
                 Order::Draw { seed_hash: _ } => OrderName::Draw,
             },
+            public_value_source: room.public_value_source.clone(),
         }
     }
 }
@@ -92,6 +97,11 @@ pub struct RoomChange {
     /// The order of the people in the prequeue.
     #[schema(value_type = Option<OrderName>)]
     order: Option<OrderName>,
+    /// Which public value is mixed into the draw, as those who wait are told; the sale opens with one
+    /// only then. It is fixed once the prequeue is closed; `null` promises none.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<FreeText>)]
+    public_value_source: Option<Option<Box<str>>>,
 }
 
 impl RoomChange {
@@ -111,6 +121,7 @@ impl RoomChange {
         set(&mut room.max_queue_size, whole(self.max_queue_size));
         set(&mut room.places_per_user, whole(self.places_per_user));
         set(&mut room.units_per_visitor, whole(self.units_per_visitor));
+        set(&mut room.public_value_source, self.public_value_source);
         match (self.order, seed_hash) {
             (Some(OrderName::Fifo), _) => room.order = Order::Fifo,
             (Some(OrderName::Draw), Some(seed_hash)) => room.order = Order::Draw { seed_hash },
