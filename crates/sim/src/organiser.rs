@@ -170,7 +170,11 @@ impl Organiser {
             1 => Some(Digest([9; 32])),
             _ => right,
         };
-        let with_value = self.chance.percent(if right.is_some() { 40 } else { 4 });
+        let with_value = self.chance.percent(match (settings.public_value_source(), right) {
+            (Some(_), _) => 70,
+            (None, Some(_)) => 40,
+            (None, None) => 4,
+        });
         let public_value = with_value.then(|| "4 8 15 16 23 42".into());
         Command::OpenSale { seed, public_value }
     }
@@ -288,6 +292,10 @@ impl Organiser {
                     wanted.order = now.order.clone();
                     wanted.places_per_user = now.places_per_user;
                     wanted.place_ttl_ms = wanted.place_ttl_ms.max(now.place_ttl_ms.min(360_000));
+                    // Now and then another promise, or none; one of no draw is refused.
+                    if wanted.capacity != 20 {
+                        wanted.public_value_source.clone_from(&now.public_value_source);
+                    }
                 }
                 (room, now) => room.clone_from(now),
             }

@@ -200,6 +200,15 @@ pub fn settings(chance: &mut Chance) -> Settings {
         ],
         _ => Vec::new(),
     };
+    if let Some(room) = &mut it.room
+        && room.order != Order::Fifo
+    {
+        room.public_value_source = match drawn % 4 {
+            0 => Some("the \"lottery\" of Süd ☃\n5 December 2026".into()),
+            1 => Some("é".repeat(500).into()),
+            _ => None,
+        };
+    }
     (it.max_per_email, it.max_per_card) = match drawn % 5 {
         0 => (Some(2), None),
         1 => (Some(4), Some(3)),
@@ -231,5 +240,6 @@ fn room(chance: &mut Chance) -> RoomSettings {
         places_per_user: if is_drawn { 1 } else { *chance.pick(&[1, 1, 3]) },
         units_per_visitor: *chance.pick(&[1, 1, 2, 5]),
         order: if is_drawn { Order::Draw { seed_hash } } else { Order::Fifo },
+        public_value_source: None,
     }
 }

@@ -83,6 +83,7 @@ bugs! {
     CodeIsWrong = "whoever waits is told that their session is over",
     PositionIsOff = "a position is one too high",
     DrawIsNotDrawn = "the drawn order is the order of joining",
+    PromisesAreForgotten = "a draw that was promised a public value opens without one",
     NoTimeAfterADecline = "a failed payment leaves no minute for the next",
     RoomIsTooSmall = "the room admits one fewer than it may",
     QueueIsTooLong = "one more may wait than may",
@@ -148,6 +149,15 @@ impl Planted {
                     return Ok(decision);
                 }
                 Err(Refusal::SeatUnavailable { seats })
+            }
+            (
+                Bug::PromisesAreForgotten,
+                Command::OpenSale { seed, .. },
+                Err(Refusal::PublicValueMissing { .. }),
+            ) => {
+                let opened = SaleChange::SaleOpened { seed: *seed, public_value: None };
+                let changes = std::iter::once(Change::from(opened)).collect();
+                Ok(Decision { reply: Reply::Done, changes })
             }
             (Bug::SlotIsNotFreed, _, Ok(mut decision)) => {
                 let frees = |change: &Change| {

@@ -122,6 +122,9 @@ impl Organiser {
             let order = if *is_drawn { "draw" } else { "fifo" };
             body["room"] =
                 json!({ "capacity": room.capacity, "session_ms": room.session_ms, "order": order });
+            if let Some(source) = self.world.promised() {
+                body["room"]["public_value_source"] = source.into();
+            }
         }
         body
     }
@@ -158,14 +161,20 @@ impl Organiser {
         }
     }
 
-    /// Fixes who takes part, and opens, with a public value or without.
+    /// Fixes who takes part, and opens, with a public value or without; where one was promised, first
+    /// without, which is refused.
     async fn open_drawn(&mut self, event: &EventId) {
         let path = format!("/admin/events/{event}");
         let closed = self.client.insist(&Asking::post(format!("{path}/prequeue/close"))).await;
         self.tell(format!("closes the prequeue of {event}: {} {}", closed.status, closed.code()));
         self.wait(500, 20_000).await;
+        let is_promised = self.world.promised().is_some();
+        if is_promised {
+            let early = self.client.insist(&Asking::post(format!("{path}/open"))).await;
+            self.tell(format!("draws for {event} without: {} {}", early.status, early.code()));
+        }
         let mut body = json!({});
-        if self.chance.percent(60) {
+        if self.chance.percent(60) || is_promised {
             let value = format!("beacon {}", self.chance.any());
             body["public_value"] = value.as_str().into();
             self.world.note_public_value(event, value);

@@ -173,6 +173,7 @@ faults! {
     TicketsLetInTwice = "tickets let somebody in as often as they are shown", Http;
     TillsAreToldWrong = "the box office is told that it has sold something, and it has not", Http;
     CheckInsAreInvented = "who shows a ticket is let in, and it is written down nowhere", Http;
+    PromisesAreForgotten = "draws are promised no public value, whatever the organiser says", Http;
     PublicValuesAreMixedUp = "another value than was asked for is mixed into draws", Http;
     SeedsAreToldWrong = "another seed is told than the one that was drawn with", Http;
     StreamsForgetTurns = "streams do not tell that it is somebody's turn", Stream;
@@ -306,6 +307,14 @@ impl Planted {
             }
             Self::FaultsAreAnswered if holds && nth.is_multiple_of(10) => {
                 return answer(StatusCode::INTERNAL_SERVER_ERROR, &json!({ "code": "INTERNAL" }));
+            }
+            Self::PromisesAreForgotten if posts && path == "/api/v1/admin/events" => {
+                let none = |asked: &mut Value| {
+                    if let Some(room) = asked.get_mut("room") {
+                        forget(room, "public_value_source");
+                    }
+                };
+                request = with_another_body(request, none).await;
             }
             Self::PublicValuesAreMixedUp if orders && ends("/open") => {
                 let another = |asked: &mut Value| {

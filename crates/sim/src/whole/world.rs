@@ -31,6 +31,8 @@ pub(super) struct World {
     pub(super) settings: Settings,
     /// Whether those who came before the opening are served by lot.
     pub(super) is_drawn: bool,
+    /// Whether draws are promised a public value, where there are some.
+    promises: bool,
     pub(super) pool: PoolId,
     pub(super) capacity: u32,
     pub(super) price_minor: i64,
@@ -140,6 +142,8 @@ impl World {
             },
             seats: *chance.pick(&[0, 12, 40]) * times,
             is_drawn: has_room && chance.percent(30),
+            // A stream of its own, as for types.
+            promises: Chance::of(seed, "promises", 0).percent(60),
             // A stream of its own: sales without types are as they were before there were any.
             has_types: Chance::of(seed, "types", 0).percent(40),
             buyers,
@@ -245,6 +249,12 @@ impl World {
 
     pub(super) fn acts(&self) -> Vec<Act> {
         all(&self.acts)
+    }
+
+    /// Which public value draws are promised, if there are some and they are.
+    pub(super) fn promised(&self) -> Option<&'static str> {
+        (self.is_drawn && self.promises)
+            .then_some("the beacon's first pulse after the list is fixed")
     }
 
     /// Notes what is to be mixed into a draw.

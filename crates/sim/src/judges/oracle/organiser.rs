@@ -101,6 +101,14 @@ impl Oracle {
         if other && self.phase() != Phase::Scheduled {
             return fixed("room.order");
         }
+        // Whoever knows the list may know the value, too.
+        let source = |it: &Settings| {
+            let room = it.room.as_ref();
+            room.and_then(|room| room.public_value_source.clone())
+        };
+        if self.entrants.is_some() && wanted.room.is_some() && source(now) != source(wanted) {
+            return fixed("room.public_value_source");
+        }
         self.settings = Some(wanted.clone());
         self.change(SetupChange::SettingsChanged { settings: Box::new(wanted.clone()) });
         Self::done()
@@ -318,11 +326,14 @@ impl Oracle {
                 if public_value.is_some_and(|value| value.is_empty() || !short(value)) {
                     return Err(invalid(Some("public_value")));
                 }
-                if self.entrants.is_none() {
-                    if public_value.is_some() {
-                        return first_another();
+                let promised = self.room().and_then(|room| room.public_value_source.clone());
+                match (self.entrants.is_some(), promised, public_value) {
+                    (true, Some(public_value_source), None) => {
+                        return Err(Refusal::PublicValueMissing { public_value_source });
                     }
-                    self.fix_entrants();
+                    (true, _, _) => {}
+                    (false, None, None) => self.fix_entrants(),
+                    (false, _, _) => return first_another(),
                 }
             }
         }

@@ -62,6 +62,11 @@ pub(super) fn wrong_setting(it: &Settings) -> Option<String> {
     wrong.or_else(|| contradiction(it)).map(str::to_owned)
 }
 
+/// Whether a text says something, and reads as it is written.
+fn is_told(text: &str) -> bool {
+    fits(text) && is_name(text)
+}
+
 fn wrong_room(room: &RoomSettings) -> Option<&'static str> {
     let all = [
         ("room.capacity", room.capacity > 0 && room.capacity <= 1_000_000),
@@ -72,6 +77,7 @@ fn wrong_room(room: &RoomSettings) -> Option<&'static str> {
         ("room.max_queue_size", room.max_queue_size > 0 && room.max_queue_size <= 20_000_000),
         ("room.places_per_user", room.places_per_user > 0 && room.places_per_user <= 100),
         ("room.units_per_visitor", (1..1_001).contains(&room.units_per_visitor)),
+        ("room.public_value_source", room.public_value_source.as_deref().is_none_or(is_told)),
     ];
     all.into_iter().find(|(_, fine)| !fine).map(|(name, _)| name)
 }
@@ -97,8 +103,11 @@ fn contradiction(it: &Settings) -> Option<&'static str> {
         return Some("closes_at");
     }
     let room = it.room.as_ref()?;
-    let unfair = matches!(room.order, Order::Draw { .. }) && room.places_per_user > 1;
-    unfair.then_some("room.places_per_user")
+    let is_drawn = matches!(room.order, Order::Draw { .. });
+    if is_drawn && room.places_per_user > 1 {
+        return Some("room.places_per_user");
+    }
+    (room.public_value_source.is_some() && !is_drawn).then_some("room.public_value_source")
 }
 
 /// The smallest coin of the event's currency: fifths of ariary and ouguiya.

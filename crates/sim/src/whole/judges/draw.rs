@@ -1,5 +1,5 @@
 //! The judge of draws: the order in which people come in is what docs/design/waiting-room.md makes of
-//! the entrants, the seed and the public value.
+//! the entrants, the seed and the public value, and one that was promised is mixed in.
 
 use super::super::client::{Asking, Client};
 use super::super::server::Server;
@@ -9,7 +9,7 @@ use onrush_base::auth::hex;
 use onrush_core::Change;
 use onrush_core::change::{QueueChange, SaleChange, SetupChange};
 use onrush_core::ids::{EventId, PlaceId};
-use onrush_core::settings::{Digest, Order};
+use onrush_core::settings::{Digest, Order, Settings};
 use onrush_store::FeedEntry;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
@@ -23,6 +23,8 @@ const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 4);
 #[derive(Default)]
 struct Drawn {
     seed_hash: Option<Digest>,
+    /// Which public value was promised.
+    source: Option<String>,
     /// Places that are neither gone nor in, in the order taken.
     waiting: Vec<PlaceId>,
     entrants: Option<Vec<PlaceId>>,
@@ -48,6 +50,10 @@ pub(super) async fn judge(
             let value = &drawn.public_value;
             violations.push(format!("{event} was drawn with {value:?}, and asked was {asked:?}"));
         }
+        if drawn.seed_hash.is_some() && drawn.source.as_deref() != world.promised() {
+            let (source, promised) = (&drawn.source, world.promised());
+            violations.push(format!("{event} was promised {promised:?}, and has {source:?}"));
+        }
         told(server, event, &drawn, violations).await;
     }
 }
@@ -62,15 +68,17 @@ async fn told(server: &Arc<Server>, event: &EventId, drawn: &Drawn, violations: 
     let is_right = told["seed_hash"].as_str() == digits(drawn.seed_hash).as_deref()
         && told["seed"].as_str() == digits(drawn.seed).as_deref()
         && told["public_value"].as_str() == drawn.public_value.as_deref()
+        && told["public_value_source"].as_str() == drawn.source.as_deref()
         && told["entrants"].as_u64() == list.map(|list| list.len() as u64)
         && told["entrants_hash"].as_str() == list.map(hash_of).as_deref();
     if !is_right {
         violations.push(format!(
-            "the draw of {event} is told as {told}, and the journal has {:?}, {:?}, {:?} and {:?} \
-             entrants with {:?}",
+            "the draw of {event} is told as {told}, and the journal has {:?}, {:?}, {:?} of {:?} and \
+             {:?} entrants with {:?}",
             drawn.seed_hash,
             drawn.seed,
             drawn.public_value,
+            drawn.source,
             list.map(<[_]>::len),
             list.map(hash_of)
         ));
@@ -96,8 +104,9 @@ impl Drawn {
                 if let Some(Order::Draw { seed_hash }) = order {
                     self.seed_hash = Some(*seed_hash);
                 }
-                Ok(())
+                self.promise(settings)
             }
+            Change::Setup(SetupChange::SettingsChanged { settings }) => self.promise(settings),
             Change::Queue(change) => self.queue(change),
             Change::Sale(SaleChange::SaleOpened { seed, public_value }) => {
                 self.open(*seed, public_value.as_deref())
@@ -109,6 +118,17 @@ impl Drawn {
             | Change::Booking(_)
             | Change::Claim(_) => Ok(()),
         }
+    }
+
+    /// Nothing else is promised once the list is fixed.
+    fn promise(&mut self, settings: &Settings) -> Result<(), String> {
+        let room = settings.room.as_ref();
+        let source = room.and_then(|room| room.public_value_source.as_deref()).map(str::to_owned);
+        let before = std::mem::replace(&mut self.source, source);
+        if self.entrants.is_some() && before != self.source {
+            return Err(format!("{:?} is promised, and {before:?} was", self.source));
+        }
+        Ok(())
     }
 
     fn queue(&mut self, change: &QueueChange) -> Result<(), String> {
@@ -146,6 +166,9 @@ impl Drawn {
         let Some(seed) = seed else { return Err("it opened without a seed".into()) };
         if self.seed_hash != Some(Digest(Sha256::digest(seed.0).into())) {
             return Err("the seed is not the one that was promised".into());
+        }
+        if self.source.is_some() && public_value.is_none() {
+            return Err("it opened without the public value that was promised".into());
         }
         let entrants: BTreeSet<_> = self.entrants.iter().flatten().copied().collect();
         let left = self.waiting.iter().filter(|place| entrants.contains(place));
@@ -237,6 +260,11 @@ mod tests {
     fn other_seeds_values_and_entrants_are_noticed() {
         let (drawn, order) = opened();
         assert_ne!(in_order(order.clone(), &[7; 32], Some("another")), order);
+        let promised = Some("the beacon".to_owned());
+        let mut promising =
+            Drawn { seed_hash: drawn.seed_hash, source: promised, ..Drawn::default() };
+        assert!(promising.open(Some(Digest([7; 32])), None).is_err());
+        promising.open(Some(Digest([7; 32])), Some("4 8 15")).expect("a value was promised");
         let mut drawn = Drawn { seed_hash: drawn.seed_hash, ..Drawn::default() };
         assert!(drawn.open(Some(Digest([8; 32])), None).is_err());
         assert!(drawn.open(None, None).is_err());
