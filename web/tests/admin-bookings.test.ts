@@ -226,6 +226,36 @@ test("draw is closed before its public value is asked for", async () => {
   await close();
 });
 
+test("promised value is told where the sale is opened, which does not open without one", async () => {
+  const source = "the six numbers of the lottery of 5 December, ascending";
+  await openEvent(server, "lot-promised", {
+    settings: { room: { order: "draw", public_value_source: source } },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }],
+    phase: "scheduled",
+  });
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/lot-promised");
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("button", { name: "Open prequeue", exact: true }).click();
+  await dialog.getByRole("button", { name: "Open prequeue", exact: true }).click();
+  await page.getByRole("button", { name: "Close prequeue", exact: true }).click();
+  expect(await page.getByRole("button", { name: "Open the sale" }).count()).toBe(0);
+  await dialog.getByText(source).waitFor();
+  await dialog.getByRole("button", { name: "Close prequeue", exact: true }).click();
+  await page.getByRole("button", { name: "Open the sale" }).click();
+  await dialog.getByText(`Promised was: ${source}`).waitFor();
+  await dialog.getByRole("button", { name: "Open the sale" }).click();
+  const field = page.getByLabel("Public value");
+  expect(await field.evaluate((it: HTMLInputElement) => it.validity.valueMissing)).toBe(true);
+  expect((await server.ask("GET", "/events/lot-promised/draw")).body.seed).toBeUndefined();
+  await field.fill("4 8 15 16 23 42");
+  await dialog.getByRole("button", { name: "Open the sale" }).click();
+  await page.getByText("Open", { exact: true }).waitFor();
+  const draw = (await server.ask("GET", "/events/lot-promised/draw")).body;
+  expect(draw).toMatchObject({ public_value: "4 8 15 16 23 42", public_value_source: source });
+  await close();
+});
+
 test("draw whose prequeue somebody else closed has its public value asked for all the same", async () => {
   await openEvent(server, "lot-elsewhere", {
     settings: { room: { order: "draw" } },

@@ -28,7 +28,7 @@ const defaults: EventDefaults = {
 test("new events begin with what the server says, and claims without a limit if it has none", () => {
   const settings = settingsOf({ ...newDraft(defaults), hasRoom: true });
   expect(settings).toMatchObject({ ...terms, claim_ttl_max_ms: null });
-  expect(settings.room).toEqual({ ...defaults.room, outflow_per_min: null });
+  expect(settings.room).toEqual({ ...defaults.room, outflow_per_min: null, public_value_source: null });
 });
 
 test("what was typed while the settings were on their way stays, and all else is as the server says", () => {
@@ -80,6 +80,20 @@ test("limits of payers are shown, sent when they are others, and taken away by a
   expect(changesOf(before, after)).toEqual({ max_per_email: null, max_per_card: 2 });
 });
 
+test("promised value is of a draw only, sent when it is another, and taken back by an empty field", () => {
+  const room = { ...defaults.room, order: "draw" as const, public_value_source: "the lottery" };
+  const event = { ...terms, event: "e", title: "E", currency: "EUR", room } as unknown as Event;
+  const before = draftOf(event, defaults);
+  expect(before.public_value_source).toBe("the lottery");
+  expect(changesOf(before, before)).toEqual({});
+  const other = { ...before, public_value_source: " another " };
+  expect(changesOf(before, other)).toEqual({ room: { public_value_source: "another" } });
+  const empty = { ...before, public_value_source: "" };
+  expect(changesOf(before, empty)).toEqual({ room: { public_value_source: null } });
+  const queue = { ...before, order: "fifo" as const };
+  expect(changesOf(before, queue)).toEqual({ room: { order: "fifo", public_value_source: null } });
+});
+
 test.each([
   ["max_per_user", "max_per_user"],
   ["max_per_email", "max_per_email"],
@@ -89,6 +103,7 @@ test.each([
   ["hold_ttl_ms", "hold_min"],
   ["room.capacity", "capacity"],
   ["room.session_ms", "session_min"],
+  ["room.public_value_source", "public_value_source"],
   ["fees.percent_bp", "fee_percent"],
   ["tax.name", "tax_name"],
   ["tax.rate_bp", "tax_percent"],

@@ -103,6 +103,27 @@ for (const publicValue of [undefined, "7 11 23 31 42 44 – ☂"]) {
   });
 }
 
+test("promised value is read while people wait, and beside the value once the sale is open", async () => {
+  const source = "the six numbers of the lottery of 5 December, ascending";
+  await prequeue("promised", 3);
+  await server.organise("PATCH", "/events/promised/room", { public_value_source: source });
+  const { page, complaints, close } = await visit(browser, PHONE);
+  await page.goto(`${server.url}/events/promised/draw`);
+  await page.getByText(`nobody can know before: ${source}.`).waitFor();
+  await page.getByText("Promised public value", { exact: true }).waitFor();
+  await page.getByText(source, { exact: true }).waitFor();
+  expect(await page.getByText("Not known yet").count()).toBe(4);
+  await server.organise("POST", "/events/promised/prequeue/close");
+  await server.organise("POST", "/events/promised/open", { public_value: "4 8 15 16 23 42" });
+  await page.reload();
+  await check(page);
+  await page.getByText("The draw is as it was announced").waitFor();
+  await page.getByText("Look up yourself whether it is the one that was promised.").waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("list that was tampered with is found out", async () => {
   await prequeue("tampered", 5);
   await server.organise("POST", "/events/tampered/prequeue/close");

@@ -30,6 +30,8 @@ export interface Draft {
   capacity: number | null;
   outflow_per_min: number | null;
   order: "fifo" | "draw";
+  /** Empty promises none. */
+  public_value_source: string;
   session_min: number | null;
   arrive_min: number | null;
   place_ttl_min: number | null;
@@ -76,6 +78,7 @@ const FIELDS: Record<string, keyof Draft> = {
   "room.capacity": "capacity",
   "room.outflow_per_min": "outflow_per_min",
   "room.order": "order",
+  "room.public_value_source": "public_value_source",
   "room.session_ms": "session_min",
   "room.arrive_ms": "arrive_min",
   "room.place_ttl_ms": "place_ttl_min",
@@ -164,6 +167,7 @@ function termsOf(terms: Omit<EventDefaults, "room">, room: Room) {
     capacity: room.capacity,
     outflow_per_min: room.outflow_per_min ?? null,
     order: room.order,
+    public_value_source: room.public_value_source ?? "",
     session_min: room.session_ms / MIN_MS,
     arrive_min: room.arrive_ms / MIN_MS,
     place_ttl_min: room.place_ttl_ms / MIN_MS,
@@ -205,6 +209,7 @@ function roomOf(draft: Draft): Record<string, unknown> {
     capacity: draft.capacity,
     outflow_per_min: draft.outflow_per_min,
     order: draft.order,
+    public_value_source: sourceOf(draft),
     session_ms: ms(draft.session_min),
     arrive_ms: ms(draft.arrive_min),
     place_ttl_ms: ms(draft.place_ttl_min),
@@ -212,6 +217,12 @@ function roomOf(draft: Draft): Record<string, unknown> {
     places_per_user: draft.places_per_user,
     units_per_visitor: draft.units_per_visitor,
   };
+}
+
+/** Only a draw is promised a value. */
+function sourceOf(draft: Draft): string | null {
+  const source = draft.public_value_source.trim();
+  return draft.order === "draw" && source !== "" ? source : null;
 }
 
 function feesOf(draft: Draft): Record<string, number> | null {
