@@ -243,7 +243,7 @@ test("promised value is told where the sale is opened, which does not open witho
   await dialog.getByText(source).waitFor();
   await dialog.getByRole("button", { name: "Close prequeue", exact: true }).click();
   await page.getByRole("button", { name: "Open the sale" }).click();
-  await dialog.getByText(`Promised was: ${source}`).waitFor();
+  await dialog.getByText(`You promised: ${source}`).waitFor();
   await dialog.getByRole("button", { name: "Open the sale" }).click();
   const field = page.getByLabel("Public value");
   expect(await field.evaluate((it: HTMLInputElement) => it.validity.valueMissing)).toBe(true);

@@ -215,7 +215,8 @@ impl Sentinels {
             self.away_since.store(0, Ordering::Relaxed);
         } else {
             // What counts is when they went away, not when that was seen last.
-            let _ = self.away_since.compare_exchange(0, begun, Ordering::Relaxed, Ordering::Relaxed);
+            let _ =
+                self.away_since.compare_exchange(0, begun, Ordering::Relaxed, Ordering::Relaxed);
         }
         found.map(|(address, _)| address)
     }
