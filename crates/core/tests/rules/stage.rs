@@ -9,6 +9,8 @@ use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::view::{HoldView, PlaceState, PlaceView};
 use onrush_core::{Change, Command, Event, Refusal, Reply, Time};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// 2026-12-01T10:00:00Z: an on-sale starts on the hour.
 pub(crate) const OPENING: Time = Time(1_796_119_200_000);
@@ -97,11 +99,21 @@ impl Stage {
             self.event.evolve(self.now, &change);
             self.journal.push((self.now, change));
         }
+        self.check_reply(&decision.reply);
         self.decisions.push(self.journal.len());
         if self.decisions.len().is_multiple_of(1_000) {
             self.check();
         }
         Ok(decision.reply)
+    }
+
+    /// Checks that a reply tells of a booking or place what is told to who asks for it afterwards.
+    #[track_caller]
+    fn check_reply(&self, reply: &Reply) {
+        if let Reply::Hold(view) = reply {
+            let anyones = BookingOf { booking: view.terms.booking.clone(), user: None };
+            assert_eq!(self.event.ask(self.now, anyones).as_ref(), Ok(view), "told and found");
+        }
     }
 
     /// Runs a command that must be accepted.
@@ -154,10 +166,11 @@ impl Stage {
         self.check();
         let rows: Vec<_> = self.event.snapshot().collect();
         let mut replayed = Event::new(self.event.id().clone());
-        self.journal.iter().for_each(|(at, change)| replayed.evolve(*at, change));
+        self.journal.iter().for_each(|(at, change)| replayed.evolve(*at, &read_back(change)));
         assert_eq!(replayed.snapshot().collect::<Vec<_>>(), rows, "a replay gives the same state");
         let restored =
-            Event::restore(self.event.id().clone(), rows.clone()).expect("rows of a snapshot");
+            Event::restore(self.event.id().clone(), rows.iter().map(read_back).collect::<Vec<_>>())
+                .expect("rows of a snapshot");
         restored.check().unwrap_or_else(|broken| panic!("{broken:#?}"));
         assert_eq!(
             restored.snapshot().collect::<Vec<_>>(),
@@ -204,6 +217,12 @@ impl Stage {
     pub(crate) fn status(&self, booking: &str) -> &'static str {
         self.booking(booking).state.status().into()
     }
+}
+
+/// What is left of it when it is written and read.
+fn read_back<T: Serialize + DeserializeOwned>(it: &T) -> T {
+    let text = serde_json::to_string(it).expect("JSON");
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// Settings with a waiting room, in which no limit of one visitor is in the way.
