@@ -8,6 +8,7 @@ mod best;
 mod bookings;
 mod channels;
 mod claims;
+mod costs;
 mod edges;
 mod kept_counts;
 mod limits;
