@@ -102,3 +102,13 @@ fn a_restored_row_must_be_the_only_one() {
     let id = stage.event.id().clone();
     assert!(onrush_core::Event::restore(id, rows).is_err(), "an event is there, or archived");
 }
+
+#[test]
+#[should_panic(expected = "an event is created once")]
+fn a_journal_that_creates_an_archived_event_is_no_journal() {
+    let mut stage = Stage::flash();
+    stage.ok(Command::Close);
+    stage.ok(archive());
+    let (at, created) = stage.journal[0].clone();
+    stage.event.evolve(at.max(stage.now), &created);
+}

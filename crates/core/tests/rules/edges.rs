@@ -4,18 +4,22 @@
 use crate::stage::{
     Stage, arrive, begin, booking_id, hold, hold_ga, join, leave, lines, reason, release, settings,
 };
+use onrush_core::best::{Best, Together};
 use onrush_core::change::SetupChange;
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::limits::{MAX_ID_BYTES, MAX_SEATS_PER_EVENT};
+use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
+use onrush_core::payers::PayerBy;
+use onrush_core::prices::Priced;
 use onrush_core::question::ClaimOf;
-use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
+use onrush_core::settings::{Digest, Fees, Order, RoomSettings, Settings, SingleSeats};
 use onrush_core::snapshot::{SnapshotRow, agree};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::view::{ClaimState, LeftFrom};
-use onrush_core::{Command, Phase, Refusal, Reply};
+use onrush_core::{Command, Phase, Refusal, Reply, Time};
 
 fn claim(id: &str, user: &str, quantity: u32, ttl_ms: Option<i64>) -> Command {
     Command::Claim {
@@ -292,6 +296,89 @@ fn refusals_have_their_numbers_and_say_what_they_are_about() {
     for (nth, text) in all.iter().enumerate() {
         assert!(text.starts_with("the sale is ") && !all[..nth].contains(text), "{text}");
     }
+}
+
+#[test]
+fn refusals_of_limits_name_the_part_and_the_payer() {
+    let limited = |of: Option<Priced>, ticket_type: Option<&str>| {
+        let ticket_type = ticket_type.map(|id| id.parse().expect("an id"));
+        Refusal::UserLimitExceeded { limit: 2, held: 1, of, ticket_type }.to_string()
+    };
+    let stalls = || Some(Priced::Category("stalls".into()));
+    let (of_all, of_some) = (limited(None, None), limited(stalls(), None));
+    assert!(of_all.starts_with("one person may have 2 and you have 1"), "{of_all}");
+    assert!(of_some.contains("may have 2 of ") && of_some.contains("stalls"), "{of_some}");
+    let of_type = limited(stalls(), Some("child"));
+    assert!(of_type.contains("may have 2 of type child of "), "{of_type}");
+    let by = |by| Refusal::PayerLimitExceeded { by, limit: 4 }.to_string();
+    assert!(by(PayerBy::Email).contains("e-mail address"), "{}", by(PayerBy::Email));
+    assert!(by(PayerBy::Card).contains("card"), "{}", by(PayerBy::Card));
+}
+
+#[test]
+fn what_is_no_currency_digest_or_list_of_pools_says_what_to_use() {
+    let currency = "eur".parse::<Currency>().expect_err("small letters").to_string();
+    assert_eq!(currency, "a currency is three capital letters, such as EUR");
+    let lines = serde_json::from_str::<Lines>(r#"{"pools": [1]}"#).expect_err("no map").to_string();
+    assert!(lines.contains("a map of pool ids to quantities"), "{lines}");
+    let at = Time(1_796_119_200_000);
+    assert_eq!(
+        (at.to_string(), format!("{at:?}")),
+        ("1796119200000".into(), "1796119200000ms".into())
+    );
+}
+
+#[test]
+fn settings_that_are_as_usual_are_not_written() {
+    let keys = |settings: &Settings| -> Vec<String> {
+        let value = serde_json::to_value(settings).expect("JSON");
+        value.as_object().expect("an object").keys().cloned().collect()
+    };
+    let usual = Settings::new("A show", "EUR".parse().expect("a currency"));
+    for name in ["fees", "single_seats", "refunds", "amount_step_minor", "tax", "limits"] {
+        assert!(!keys(&usual).contains(&name.to_owned()), "{name} is written");
+    }
+    let fees = Fees { fixed_minor: 50, percent_bp: 0 };
+    let unusual = Settings { fees, single_seats: SingleSeats::Refuse, ..usual.clone() };
+    for name in ["fees", "single_seats"] {
+        assert!(keys(&unusual).contains(&name.to_owned()), "{name} is not written");
+    }
+    for settings in [usual, unusual] {
+        let text = serde_json::to_string(&settings).expect("JSON");
+        assert_eq!(serde_json::from_str::<Settings>(&text).expect("settings"), settings);
+    }
+}
+
+#[test]
+fn a_seat_of_the_first_rank_writes_none() {
+    let keys = |rank| {
+        let value = serde_json::to_value(SeatSpec { rank, ..seat(1) }).expect("JSON");
+        value.get("rank").cloned()
+    };
+    assert_eq!((keys(0), keys(2)), (None, Some(2.into())));
+}
+
+#[test]
+fn an_event_that_was_never_away_writes_no_gaps() {
+    let mut stage = Stage::flash();
+    let gaps = |stage: &Stage| {
+        let row = stage.event.snapshot().next().expect("the event's row");
+        let value = serde_json::to_value(row).expect("JSON");
+        value["event"].get("gaps").cloned()
+    };
+    assert_eq!(gaps(&stage), None);
+    stage.ok(Command::Recover { gap_ms: 5_000 });
+    assert!(gaps(&stage).is_some());
+}
+
+#[test]
+fn an_order_that_is_as_usual_is_not_written_in_full() {
+    let best = Best::new(3, Together::Must).expect("a quantity");
+    let value = serde_json::to_value(&best).expect("JSON");
+    assert!(value.get("accessible").is_none(), "{value}");
+    let accessible = best.with_accessible(1).expect("a wheelchair place");
+    let text = serde_json::to_string(&accessible).expect("JSON");
+    assert_eq!(serde_json::from_str::<Best>(&text).expect("an order"), accessible);
 }
 
 #[test]

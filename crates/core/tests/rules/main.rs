@@ -6,6 +6,7 @@ mod answers;
 mod archive;
 mod best;
 mod bookings;
+mod bounds;
 mod channels;
 mod claims;
 mod costs;

@@ -486,3 +486,14 @@ fn a_smaller_room_throws_nobody_out_and_a_larger_one_admits_at_once() {
     stage.tick();
     assert_eq!(admitted(&stage), ["u1", "u2", "u3", "u4", "u5"]);
 }
+
+#[test]
+fn an_admission_that_is_due_within_a_millisecond_is_due_at_its_end() {
+    let room = RoomSettings { outflow_per_min: Some(7), ..RoomSettings::default() };
+    let mut stage = Stage::with_room(room);
+    stage.ok(join(1, "ann"));
+    stage.ok(join(2, "bob"));
+    stage.tick();
+    // A seventh of a minute is 8,571.4 ms.
+    assert_eq!(stage.event.next_deadline(), Some(stage.now.plus_ms(8_572)));
+}
