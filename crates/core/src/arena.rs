@@ -237,4 +237,36 @@ mod tests {
         table.remove(ada);
         assert!(table.find("ada").is_none());
     }
+
+    #[test]
+    fn the_last_shard_has_twice_as_many_records_as_the_first() {
+        let mut records = [0_u32; SHARDS];
+        for n in 0..1_000_000 {
+            records[hash_of(&format!("user-{n}")).1] += 1;
+        }
+        // They rise steadily from two thirds of the mean of 3,906 to four thirds.
+        for (part, shards) in (0_u32..).zip(records.chunks(SHARDS / 4)) {
+            let mean = shards.iter().sum::<u32>() / 64;
+            let expected = 2_604 + (2 * part + 1) * 2_604 / 8;
+            assert!(mean.abs_diff(expected) < 60, "{mean} in quarter {part}, not {expected}");
+        }
+        assert!(records.iter().all(|count| (2_300..5_600).contains(count)), "{records:?}");
+    }
+
+    #[test]
+    fn hashes_differ_where_ids_do() {
+        let hashes: std::collections::BTreeSet<u64> =
+            (0..1_000).map(|n| hash_of(&n.to_string()).0).collect();
+        assert_eq!(hashes.len(), 1_000);
+    }
+
+    #[test]
+    fn a_table_counts_its_records() {
+        let mut table = Table::default();
+        let ada = table.insert(Named("ada"));
+        table.insert(Named("bob"));
+        assert_eq!(table.len(), 2);
+        table.remove(ada);
+        assert_eq!(table.len(), 1);
+    }
 }

@@ -278,3 +278,56 @@ fn halves(text: &str) -> Option<[u64; 2]> {
     let half = |part: &str| u64::from_str_radix(part, 16).ok();
     Some([half(&text[..16])?, half(&text[16..])?])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hash::{BuildHasher, Hash};
+
+    fn hash(it: &(impl Hash + ?Sized)) -> u64 {
+        foldhash::fast::FixedState::default().hash_one(it)
+    }
+
+    #[test]
+    fn ids_of_up_to_38_bytes_need_no_memory_of_their_own() {
+        let is_short = |len| matches!(IdText::from(&*"x".repeat(len)), IdText::Short { .. });
+        assert_eq!([1, 37, 38, 39].map(is_short), [true, true, true, false]);
+    }
+
+    #[test]
+    fn an_id_sorts_and_hashes_as_its_text_does() {
+        let texts = ["-", "0", "a", &"a".repeat(38), &"a".repeat(39), "ab", "b"];
+        let ids: Vec<UserId> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] < pair[1] && !(pair[1] < pair[0])));
+        let hashes: Vec<u64> = ids.iter().map(hash).collect();
+        assert_eq!(hashes, texts.map(hash));
+        assert!(hashes.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn what_is_no_id_is_told_what_to_use() {
+        for text in ["", "a b", "a:b", "{a}", "\u{e9}", &"x".repeat(MAX_ID_BYTES + 1)] {
+            let error = text.parse::<PoolId>().expect_err(text);
+            let sentence = "pool id: use 1 to 128 of the characters A-Z a-z 0-9 . _ -";
+            assert_eq!(error.to_string(), sentence);
+        }
+        assert!("x".repeat(MAX_ID_BYTES).parse::<PoolId>().is_ok());
+        let number = serde_json::from_str::<PoolId>("7").expect_err("no text");
+        assert!(number.to_string().contains("expected pool id: use 1 to 128"), "{number}");
+    }
+
+    #[test]
+    fn bits_are_32_lowercase_hexadecimal_digits() {
+        let digits = "00000000000000ff0000000000000a01";
+        let place: PlaceId = digits.parse().unwrap();
+        assert_eq!(
+            (place, place.to_string()),
+            (PlaceId::from_u128(0xff << 64 | 0xa01), digits.into())
+        );
+        for text in
+            ["", "ff", &digits.replace('f', "F"), &digits.replace('f', "g"), &"0".repeat(33)]
+        {
+            assert!(text.parse::<PlaceId>().is_err(), "{text:?}");
+        }
+    }
+}

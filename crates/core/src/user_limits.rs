@@ -68,5 +68,7 @@ mod tests {
         }
         let several = [fine(), of("stalls", Some("child"), 1_000), of("balcony", None, 4)];
         assert_eq!(complaint(&several), None);
+        let as_many_as_may_be = (0..100).map(|nth| of(&nth.to_string(), None, 1));
+        assert_eq!(complaint(&as_many_as_may_be.collect::<Vec<_>>()), None);
     }
 }

@@ -177,6 +177,29 @@ fn groups_are_as_few_as_can_be_and_nobody_is_alone() {
     }
 }
 
+#[test]
+fn groups_are_in_the_rows_whose_worst_seat_is_best() {
+    let apart = |rows: &[&str], quantity| {
+        let segments = open_where(&house(rows), |_| true);
+        segments.to_everybody().apart(quantity, &anything()).expect("groups")
+    };
+    assert_eq!(apart(&["33", "33", "11", "11"], 4), [4, 5, 6, 7]);
+    assert_eq!(apart(&["11", "11", "33", "33"], 4), [0, 1, 2, 3]);
+    // A row with one good seat comes first, and is no better for it.
+    assert_eq!(apart(&["19", "99", "22", "22"], 4), [4, 5, 6, 7]);
+    // Of the same rank those that leave nobody alone, and then those that were added first.
+    assert_eq!(apart(&["111", "111", "11", "11"], 4), [6, 7, 8, 9]);
+    assert_eq!(apart(&["11", "11", "11"], 4), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_pair_leaves_the_longest_run_to_others() {
+    for (row, taken, pair) in [("1111111", 2, 0..2), ("1111111", 4, 5..7)] {
+        let segments = open_where(&house(&[row]), |seat| seat != taken);
+        assert_eq!(segments.to_everybody().together(2, &anything()), Some(pair));
+    }
+}
+
 /// The seats that a group leaves alone when all of these are taken.
 fn left_alone(house: &[Drawn], free: &[bool], taken: &[usize], group: &[usize]) -> Vec<usize> {
     let is_left = |seat: usize| free[seat] && !taken.contains(&seat);

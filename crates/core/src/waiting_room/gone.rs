@@ -105,4 +105,38 @@ mod tests {
         }
         assert_eq!((gone.in_order.len(), gone.until.len()), (100, 100));
     }
+
+    fn complaints(gone: &GonePlaces) -> usize {
+        let mut complaints = 0;
+        gone.check(&mut |ok, _| complaints += usize::from(!ok));
+        complaints
+    }
+
+    #[test]
+    fn a_place_that_would_never_be_forgotten_or_at_another_time_is_noticed() {
+        let place = PlaceId::from_u128;
+        let mut gone = GonePlaces::default();
+        gone.add(Time(0), place(1));
+        assert_eq!(complaints(&gone), 0);
+        gone.until.insert(place(2), Time(5));
+        assert_eq!(complaints(&gone), 1);
+        gone.in_order.insert((Time(6), place(2)));
+        assert_eq!(complaints(&gone), 1);
+        gone.in_order.remove(&(Time(6), place(2)));
+        gone.in_order.insert((Time(5), place(2)));
+        assert_eq!(complaints(&gone), 0);
+    }
+
+    #[test]
+    fn a_place_is_gone_and_known_until_its_last_millisecond() {
+        let mut gone = GonePlaces::default();
+        gone.restore(Time(10), PlaceId::from_u128(1));
+        assert_eq!((gone.known(Time(9)).count(), gone.known(Time(10)).count()), (1, 0));
+        assert_eq!(gone.len(), 1);
+        // The next one that goes at that moment makes it forgotten, and not one that goes before.
+        gone.add(Time(9), PlaceId::from_u128(2));
+        assert_eq!(gone.len(), 2);
+        gone.add(Time(10), PlaceId::from_u128(3));
+        assert_eq!(gone.len(), 2);
+    }
 }

@@ -296,3 +296,140 @@ impl Minima {
         Some((node - self.leaves, earliest))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::Arena;
+    use std::collections::BTreeMap;
+
+    const BLOCK: u32 = SLOTS as u32;
+
+    /// A line, and the plainest one there is: who waits, whether they are passed over, and when they
+    /// were last seen.
+    struct Both {
+        line: Line,
+        plain: BTreeMap<u32, (Idx, bool, Option<Time>)>,
+        idxs: Arena<()>,
+    }
+
+    impl Both {
+        /// So many who came before the sale opened.
+        fn of(places: u32) -> Self {
+            let (line, plain, idxs) = (Line::default(), BTreeMap::new(), Arena::default());
+            let mut both = Self { line, plain, idxs };
+            (0..places).for_each(|_| both.push(None));
+            both
+        }
+
+        fn push(&mut self, last_seen: Option<Time>) {
+            let idx = self.idxs.insert(());
+            let slot = self.line.push(idx, last_seen);
+            self.plain.insert(slot, (idx, false, last_seen));
+        }
+
+        fn see(&mut self, slot: u32, at: i64) {
+            self.line.see(slot, Time(at));
+            self.plain.get_mut(&slot).expect("a place").2 = Some(Time(at));
+        }
+
+        fn park(&mut self, slot: u32, parked: bool) {
+            self.line.set_parked(slot, parked);
+            self.plain.get_mut(&slot).expect("a place").1 = parked;
+        }
+
+        fn remove(&mut self, slot: u32) {
+            self.line.remove(slot);
+            self.plain.remove(&slot);
+        }
+
+        #[track_caller]
+        fn check(&self) {
+            let (line, plain) = (&self.line, &self.plain);
+            assert_eq!(line.len() as usize, plain.len());
+            assert!(line.iter().eq(plain.values().map(|place| place.0)), "all are there, in order");
+            for (position, (slot, (idx, _, seen))) in (1..).zip(plain) {
+                assert_eq!((line.position(*slot), line.place(*slot)), (position, *idx));
+                assert_eq!(line.last_seen(*slot), *seen);
+            }
+            let eligible = plain.values().find(|place| !place.1).map(|place| place.0);
+            assert_eq!(
+                (line.first_eligible(), line.has_eligible()),
+                (eligible, eligible.is_some())
+            );
+            let seen = plain.iter().filter_map(|(slot, place)| Some((place.2?, *slot)));
+            assert_eq!(line.seen_longest_ago(), seen.min());
+        }
+    }
+
+    #[test]
+    fn who_is_next_is_found_behind_thousands_who_are_passed_over() {
+        let mut both = Both::of(5 * BLOCK + 9);
+        both.check();
+        (0..4 * BLOCK).for_each(|slot| both.park(slot, true));
+        both.check();
+        for next in [3 * BLOCK + 63, 3 * BLOCK, BLOCK + 1, 0] {
+            both.park(next, false);
+            both.check();
+        }
+        (0..5 * BLOCK + 9).for_each(|slot| both.park(slot, true));
+        both.check();
+        both.park(5 * BLOCK + 8, false);
+        both.check();
+    }
+
+    #[test]
+    fn whoever_was_seen_longest_ago_is_found_in_any_block() {
+        let mut both = Both::of(5 * BLOCK + 9);
+        for slot in [4 * BLOCK + 70, 2 * BLOCK + 1, 2 * BLOCK, 0, 64, 5 * BLOCK] {
+            both.see(slot, 1_000 - i64::from(slot % 7));
+            both.check();
+        }
+        // The same time for several: the first in line.
+        for slot in [5 * BLOCK + 8, 3 * BLOCK, 3 * BLOCK + 65, BLOCK + 3] {
+            both.see(slot, 10);
+            both.check();
+        }
+        for slot in [BLOCK + 3, 3 * BLOCK] {
+            both.see(slot, 2_000);
+            both.check();
+        }
+        both.line.move_on(500);
+        let seen = both.plain.values_mut().filter_map(|place| place.2.as_mut());
+        seen.for_each(|seen| *seen = seen.plus_ms(500));
+        both.check();
+    }
+
+    #[test]
+    fn who_was_seen_before_others_of_the_block_leaves_no_trace() {
+        let mut both = Both::of(200);
+        both.see(0, 10);
+        both.see(64, 50);
+        both.see(130, 70);
+        both.see(0, 90);
+        both.check();
+        both.remove(64);
+        both.check();
+    }
+
+    #[test]
+    fn blocks_that_everyone_left_are_freed_but_the_one_that_fills() {
+        let mut both = Both::of(3 * BLOCK + 2);
+        both.see(2 * BLOCK, 5);
+        (BLOCK..2 * BLOCK).for_each(|slot| both.remove(slot));
+        both.check();
+        [3 * BLOCK, 3 * BLOCK + 1].into_iter().for_each(|slot| both.remove(slot));
+        both.check();
+        let is_there =
+            |both: &Both| both.line.blocks.iter().map(Option::is_some).collect::<Vec<_>>();
+        assert_eq!(is_there(&both), [true, false, true, true]);
+        both.push(Some(Time(7)));
+        both.check();
+        // The last block goes as well, once it is full.
+        (3..BLOCK).for_each(|_| both.push(None));
+        (3 * BLOCK + 2..4 * BLOCK).for_each(|slot| both.remove(slot));
+        assert_eq!(is_there(&both), [true, false, true, false]);
+        both.push(None);
+        both.check();
+    }
+}

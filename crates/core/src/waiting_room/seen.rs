@@ -136,4 +136,15 @@ mod tests {
         seen.set(7, NEVER_LAPSES);
         assert!(matches!(seen, Seen::Never { .. }));
     }
+
+    #[test]
+    fn times_within_weeks_take_four_bytes_also_where_somebody_is_not_there() {
+        let mut seen = Seen::never(4);
+        for at in [Time(1_800_000_000_000), Time(1_800_000_000_000 + 20 * DAY_MS), NEVER_LAPSES] {
+            seen.set(1, at);
+            assert!(matches!(seen, Seen::Near { .. }), "{at:?}");
+        }
+        seen.set(1, Time(1_800_000_000_000 + 40 * DAY_MS));
+        assert!(matches!(seen, Seen::Far(_)));
+    }
 }
