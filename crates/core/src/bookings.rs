@@ -341,3 +341,47 @@ impl Bookings {
         (hold.payments, hold.extensions, hold.checked_in) = (payments, extensions, checked_in);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariants::tests::{complains, sale};
+
+    #[test]
+    fn deadlines_counts_and_chains_that_are_not_those_of_the_bookings_are_noticed() {
+        let first = |it: &Bookings| it.find(&"b1".parse().unwrap());
+        complains(sale(), "every live hold can expire", |it| it.bookings.expiries.clear());
+        complains(sale(), "only live holds expire", |it| {
+            let idx = first(&it.bookings);
+            let deadline = it.bookings.deadline(idx, Time(5));
+            it.bookings.expiries.insert(deadline);
+        });
+        complains(sale(), "only ended bookings are forgotten", |it| {
+            let idx = first(&it.bookings);
+            let deadline = it.bookings.deadline(idx, Time(5));
+            it.bookings.forgets.insert(deadline);
+        });
+        let counted = "ended bookings are counted for their users";
+        complains(sale(), counted, |it| it.bookings.ended.add(&"ann".parse().unwrap()));
+        complains(sale(), "the chain runs both ways", |it| {
+            let idx = it.bookings.find(&"b3".parse().unwrap());
+            it.bookings.table[idx].older = Some(first(&it.bookings));
+        });
+        complains(sale(), "a user's bookings are chained to their latest", |it| {
+            let idx = first(&it.bookings);
+            it.bookings.table[idx].newer = None;
+        });
+    }
+
+    #[test]
+    fn deadlines_are_the_same_at_the_same_time_of_the_same_booking() {
+        let event = sale();
+        let deadline = |booking: &str, at| {
+            event.bookings.deadline(event.bookings.find(&booking.parse().unwrap()), Time(at))
+        };
+        assert!(deadline("b1", 1) == deadline("b1", 1));
+        assert!(deadline("b1", 1) != deadline("b1", 2) && deadline("b1", 1) != deadline("b2", 1));
+        assert!(deadline("b2", 1) < deadline("b1", 2) && deadline("b1", 1) < deadline("b2", 1));
+        assert_eq!(event.bookings.len(), 3);
+    }
+}

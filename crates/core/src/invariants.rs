@@ -283,3 +283,222 @@ impl Event {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::channels::ChannelSpec;
+    use crate::command::Command;
+    use crate::ids::{PlaceId, SeatId};
+    use crate::lines::{Lines, PoolLine};
+    use crate::prices::Priced;
+    use crate::settings::{RoomSettings, Settings};
+    use crate::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
+    use crate::stock::Pool;
+    use crate::time::Time;
+    use crate::types::{TicketType, TypePrice};
+
+    fn lines(units: u32, seats: &[&str]) -> Lines {
+        let pool = PoolLine { pool: "ga".parse().unwrap(), quantity: units };
+        let pools = (units > 0).then_some(pool).into_iter().collect();
+        Lines::new(pools, seats.iter().map(|seat| seat.parse().unwrap()).collect()).unwrap()
+    }
+
+    fn hold(booking: &str, lines: Lines, channels: &[&str]) -> Command {
+        Command::Hold {
+            booking: booking.parse().unwrap(),
+            user: "ann".parse().unwrap(),
+            lines,
+            channels: channels.iter().map(|channel| channel.parse().unwrap()).collect(),
+            types: Default::default(),
+        }
+    }
+
+    fn reason() -> Reason {
+        Reason { by: "box office".into(), why: "test".into() }
+    }
+
+    fn adult() -> TicketType {
+        let (id, name, price) = ("adult".parse().unwrap(), "Adult".into(), TypePrice::LessMinor(0));
+        TicketType { id, name, price, min: 0, max: None, proof: false }
+    }
+
+    /// An open sale with a bit of everything: bookings of a pool, of its types, of seats, and of a
+    /// channel; a payer; a claim and a service's adjustment; units and a seat that are blocked.
+    pub(crate) fn sale() -> Event {
+        let settings =
+            Settings { max_per_email: Some(9), ..Settings::new("A show", "EUR".parse().unwrap()) };
+        let seats = (1..=4).map(|number| SeatSpec {
+            seat: format!("A-{number}").parse().unwrap(),
+            section: "stalls".into(),
+            row: "A".into(),
+            number: number.to_string().into(),
+            category: "stalls".into(),
+            rank: 0,
+            aisle: false,
+            access: Access::Anyone,
+        });
+        let channel = ChannelSpec {
+            channel: "fans".parse().unwrap(),
+            quota: None,
+            codes: Vec::new(),
+            queued: false,
+            release: None,
+        };
+        let (claim, pool) = (|id: &str| id.parse().unwrap(), || "ga".parse().unwrap());
+        let user = || "ann".parse().unwrap();
+        let types = vec![adult()];
+        let to = Some("fans".parse().unwrap());
+        let payer = PayerId::from_u128(7);
+        let all = [
+            Command::CreateEvent { settings: Box::new(settings) },
+            Command::AddPool { spec: PoolSpec { pool: pool(), capacity: 20, price_minor: 0 } },
+            Command::AddSeats {
+                categories: vec![CategorySpec { name: "stalls".into(), price_minor: 0 }],
+                seats: seats.collect(),
+            },
+            Command::SetChannel { spec: channel, reason: reason() },
+            Command::Allot { lines: lines(3, &["A-4"]), from: None, to, reason: reason() },
+            Command::SetTypes { of: Priced::Pool(pool()), types, reason: reason() },
+            Command::OpenSale { seed: None, public_value: None },
+            hold("b1", lines(2, &["A-1"]), &[]),
+            Command::NamePayer {
+                booking: "b1".parse().unwrap(),
+                user: user(),
+                by: PayerBy::Email,
+                payer,
+            },
+            hold("b2", lines(0, &["A-2"]), &[]),
+            hold("b3", lines(1, &[]), &["fans"]),
+            Command::Confirm { booking: "b2".parse().unwrap(), user: user(), payment: None },
+            Command::Claim {
+                claim: claim("c1"),
+                user: user(),
+                pool: pool(),
+                quantity: 2,
+                ttl_ms: None,
+            },
+            Command::AdjustClaimed {
+                claim: claim("c2"),
+                pool: pool(),
+                amount: 3,
+                reason: reason(),
+            },
+            Command::Block { lines: lines(1, &["A-3"]), reason: reason() },
+        ];
+        after(all)
+    }
+
+    /// An open sale with a waiting room for one: somebody is in, and two wait.
+    pub(crate) fn line() -> Event {
+        let room = RoomSettings { capacity: 1, ..RoomSettings::default() };
+        let settings =
+            Settings { room: Some(room), ..Settings::new("A show", "EUR".parse().unwrap()) };
+        let pool = "ga".parse().unwrap();
+        let join = |n, user: &str| Command::Join {
+            place: PlaceId::from_u128(n),
+            user: user.parse().unwrap(),
+        };
+        after([
+            Command::CreateEvent { settings: Box::new(settings) },
+            Command::AddPool { spec: PoolSpec { pool, capacity: 20, price_minor: 0 } },
+            Command::OpenSale { seed: None, public_value: None },
+            join(1, "ann"),
+            Command::Tick,
+            join(2, "bob"),
+            join(3, "cid"),
+        ])
+    }
+
+    fn after(commands: impl IntoIterator<Item = Command>) -> Event {
+        let mut event = Event::new("show".parse().unwrap());
+        for command in commands {
+            let decision = event.decide(Time(0), &command).expect("a command that is accepted");
+            decision.changes.iter().for_each(|change| event.evolve(Time(0), change));
+        }
+        event
+    }
+
+    /// Checks that this is complained of once the event is spoilt.
+    #[track_caller]
+    pub(crate) fn complains(mut event: Event, complaint: &str, spoil: impl FnOnce(&mut Event)) {
+        assert_eq!(event.check(), Ok(()));
+        spoil(&mut event);
+        let broken = event.check().expect_err(complaint);
+        assert!(broken.iter().any(|it| it.contains(complaint)), "{complaint}: {broken:#?}");
+    }
+
+    fn pool(event: &mut Event, change: fn(&mut Pool)) {
+        event.stock.change(&"ga".parse().unwrap(), change);
+    }
+
+    fn seat(event: &mut Event, seat: &str, state: SeatState) {
+        event.seats.set(&seat.parse::<SeatId>().unwrap(), state);
+    }
+
+    fn release(event: &mut Event) {
+        let released = crate::channels::Released { at: Time(0), into: None };
+        event.channels.release(&"fans".parse().unwrap(), released);
+    }
+
+    #[test]
+    fn whatever_is_counted_wrongly_is_noticed() {
+        let cases: [(&str, fn(&mut Event)); 19] = [
+            ("pool ga: held units are those of live holds", |it| pool(it, |ga| ga.held += 1)),
+            ("pool ga: held units are those of live holds", |it| pool(it, |ga| ga.held -= 1)),
+            ("pool ga: sold units are confirmed or claimed", |it| pool(it, |ga| ga.sold += 1)),
+            ("pool ga: claimed units are those of claims", |it| pool(it, |ga| ga.claimed += 1)),
+            ("pool ga: claimed units are those of claims", |it| {
+                pool(it, |ga| ga.claimed_by_services -= 1);
+            }),
+            ("pool ga: every blocked unit has a reason, or a channel", |it| {
+                pool(it, |ga| ga.blocked += 1)
+            }),
+            ("pool ga: every blocked unit has a reason, or a channel", |it| {
+                pool(it, |ga| drop(ga.allotted.remove(&"fans".parse::<ChannelId>().unwrap())));
+            }),
+            ("channel fans: its free units are not those of its stock", |it| {
+                pool(it, |ga| drop(ga.allotted.insert("fans".parse().unwrap(), 1)));
+            }),
+            ("seat A-1: not with booking b1", |it| seat(it, "A-1", SeatState::Free)),
+            ("seats: 1 are taken, bookings have 2", |it| seat(it, "A-1", SeatState::Free)),
+            ("seats: 3 are taken, bookings have 2", |it| {
+                let idx = it.bookings.find(&"b2".parse().unwrap());
+                seat(it, "A-3", SeatState::Sold(idx));
+            }),
+            ("user ann: their units are not those of their bookings and claims", |it| {
+                let ann = it.users.find(&"ann".parse().unwrap()).unwrap();
+                it.users[ann].units += 1;
+            }),
+            ("channel fans: its count is not that of its bookings", |it| {
+                it.channels.take(&lines(1, &[]), &[Some("fans".parse().unwrap())]);
+            }),
+            (": has types, and there are none or no such thing", |it| {
+                it.types.set(&Priced::Pool("nowhere".parse().unwrap()), &[adult()]);
+            }),
+            ("their units are not those of their bookings", |it| {
+                let idx = it.bookings.find(&"b1".parse().unwrap());
+                it.payers.count(idx, 5, [false, true]);
+            }),
+            ("payers: 1 have units, not 0", |it| {
+                let idx = it.bookings.find(&"b1".parse().unwrap());
+                it.payers.count(idx, 3, [true, false]);
+            }),
+            ("payers: some are named for bookings that are not there", |it| {
+                let idx = it.bookings.find(&"b2".parse().unwrap());
+                it.payers.name(idx, 1, PayerBy::Email, PayerId::from_u128(7));
+                let idx = it.bookings.find(&"b2".parse().unwrap());
+                it.bookings.remove(idx, &mut it.users);
+            }),
+            ("channel fans: it was released, and has units", |it| {
+                seat(it, "A-4", SeatState::Free);
+                release(it);
+            }),
+            ("channel fans: it was released, and has units", |it| {
+                pool(it, |ga| ga.allotted.clear());
+                release(it);
+            }),
+        ];
+        cases.into_iter().for_each(|(complaint, spoil)| complains(sale(), complaint, spoil));
+    }
+}

@@ -124,3 +124,19 @@ impl Prices {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariants::tests::{complains, sale};
+
+    #[test]
+    fn a_price_to_come_that_nobody_waits_for_is_noticed() {
+        let step = PriceStep { from: Time(5), price_minor: 7 };
+        let ga = Priced::Pool("ga".parse().unwrap());
+        complains(sale(), "prices: the next ones are not those of the ladders", |it| {
+            it.prices.change(&ga, 0, &[step]);
+            it.prices.next.clear();
+        });
+    }
+}

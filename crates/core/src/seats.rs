@@ -385,3 +385,15 @@ impl Seats {
         anew.segments == self.segments
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariants::tests::{complains, sale};
+
+    #[test]
+    fn runs_of_free_seats_that_are_not_those_of_their_states_are_noticed() {
+        let complaint = "seats: the runs of free ones are not those of their states";
+        complains(sale(), complaint, |it| it.seats.segments.set(0, Whose::Everybodys));
+    }
+}

@@ -401,6 +401,19 @@ mod tests {
     }
 
     #[test]
+    fn blocks_keep_their_times_as_the_tree_over_them_grows() {
+        let mut both = Both::of(5 * BLOCK);
+        for block in 0..5 {
+            both.see(block * BLOCK + 7, 10 * i64::from(block));
+            both.check();
+        }
+        for block in 0..5 {
+            both.see(block * BLOCK + 7, 1_000);
+            both.check();
+        }
+    }
+
+    #[test]
     fn who_was_seen_before_others_of_the_block_leaves_no_trace() {
         let mut both = Both::of(200);
         both.see(0, 10);

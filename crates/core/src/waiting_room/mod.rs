@@ -313,3 +313,39 @@ impl WaitingRoom {
 fn outflow_cost_ns(per_min: u32) -> i64 {
     60_000_000_000 / i64::from(per_min.max(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariants::tests::{complains, line};
+
+    fn user(it: &crate::event::Event, user: &str) -> Idx {
+        it.users.find(&user.parse().unwrap()).expect("a user")
+    }
+
+    #[test]
+    fn a_line_that_is_not_that_of_the_places_is_noticed() {
+        complains(line(), "every place stands in the line", |it| {
+            it.room.line.push(user(it, "bob"), None);
+        });
+        complains(line(), "every place can lapse once the sale has opened", |it| it.opened = false);
+        complains(line(), "every place is in its user's chain", |it| {
+            let bob = user(it, "bob");
+            it.users[bob].first_place = None;
+        });
+        complains(line(), "a user's chain has only their places", |it| {
+            let (bob, cid) = (user(it, "bob"), user(it, "cid"));
+            it.users[bob].first_place = it.users[cid].first_place;
+        });
+        complains(line(), "the first who may be admitted is next", |it| {
+            let slot = it.room.places[it.users[user(it, "bob")].first_place.unwrap()].slot;
+            it.room.line.set_parked(slot, true);
+        });
+        complains(line(), "somebody is next iff somebody may be admitted", |it| {
+            for name in ["bob", "cid"] {
+                let slot = it.room.places[it.users[user(it, name)].first_place.unwrap()].slot;
+                it.room.line.set_parked(slot, true);
+            }
+        });
+    }
+}

@@ -201,3 +201,36 @@ impl Sessions {
         expect(self.arrivals.len() <= self.ends.len(), "only sessions that can end can lapse");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariants::tests::{complains, line};
+
+    #[test]
+    fn deadlines_and_counts_that_are_not_those_of_the_sessions_are_noticed() {
+        let is = |complaint, spoil: fn(&mut Sessions)| {
+            complains(line(), complaint, |it| spoil(&mut it.room.sessions));
+        };
+        let first = |it: &Sessions| it.arena.iter().next().expect("a session").0;
+        is("every invitation can lapse", |it| it.arrivals.clear());
+        is("every session can end", |it| it.ends.clear());
+        is("those who choose are counted", |it| it.choosing += 1);
+        complains(line(), "only sessions that exist can end", |it| {
+            let idx = first(&it.room.sessions);
+            it.room.sessions.ends.insert((Time(5), 9, idx));
+        });
+        complains(line(), "only sessions that can end can lapse", |it| {
+            let idx = first(&it.room.sessions);
+            it.room.sessions.arrivals.insert((Time(5), 9, idx));
+        });
+        complains(line(), "a session that is over keeps its slot for a live hold", |it| {
+            let idx = first(&it.room.sessions);
+            it.room.sessions.set_state(idx, SessionState::Ended);
+        });
+        complains(line(), "every session is its user's one session", |it| {
+            let user = it.room.sessions.iter().next().expect("a session").user;
+            it.users[user].session = None;
+        });
+    }
+}
