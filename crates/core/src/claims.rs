@@ -191,9 +191,9 @@ mod tests {
     fn deadlines_and_counts_that_are_not_those_of_the_claims_are_noticed() {
         let deadlines = "claims: every claim has its deadline, and no other has";
         // One of both kinds is wrong, and the other is right.
-        complains(sale(), deadlines, |it| drop(it.claims.expiries.insert(at("c9"))));
+        complains(sale(), deadlines, |it| assert!(it.claims.expiries.insert(at("c9"))));
         complains(sale(), deadlines, |it| it.claims.forgets.clear());
-        complains(sale(), deadlines, |it| drop(it.claims.forgets.insert(at("c9"))));
+        complains(sale(), deadlines, |it| assert!(it.claims.forgets.insert(at("c9"))));
         let ended = "claims: ended ones are counted for their users";
         complains(sale(), ended, |it| it.claims.ended.add(&"ann".parse().unwrap()));
         let live = "claims: live ones are counted for their users, by pool";
