@@ -27,7 +27,8 @@ test.each([
   ["dark, on a desk", { ...DESK, colorScheme: "dark" as const }],
 ])(
   "axe finds nothing wrong on any page, and none is too wide: %s",
-  { timeout: 180_000 },
+  // All pages, one after the other: a minute by itself, and several beside all other tests.
+  { timeout: 600_000 },
   async (_, options) => {
     const look = async (page: Page, scene: Scene) => {
       expect(await violations(page), scene.name).toEqual([]);
