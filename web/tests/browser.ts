@@ -44,7 +44,12 @@ export async function visit(browser: Browser, options: BrowserContextOptions = {
     const isOfRules = /Content Security Policy|Refused to/.test(message.text());
     if (isOfRules) complaints.push(message.text());
   });
-  return { page, complaints, close: () => context.close() };
+  const close = async () => {
+    // What still asks for a page that was taken away would fail the test that comes next.
+    await Promise.all(context.pages().map((each) => each.unrouteAll({ behavior: "ignoreErrors" })));
+    await context.close();
+  };
+  return { page, complaints, close };
 }
 
 export interface Visit {

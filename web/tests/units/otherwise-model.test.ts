@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { Booking, Category, Lines, Pool, TicketType, Wish } from "../src/api/schema";
-import { isOther, othersFor, withOthers } from "../src/buyer/choose/otherwise";
-import { House } from "../src/lib/seatmap/house";
+import type { Booking, Category, Lines, Pool, TicketType, Wish } from "../../src/api/schema";
+import { isOther, othersFor, withOthers } from "../../src/buyer/choose/otherwise";
+import { House } from "../../src/lib/seatmap/house";
 
 const type = (id: string, more: Partial<TicketType> = {}): TicketType => {
   return { id, name: id, price_minor: 1_000, all_in_minor: 1_000, min: 0, proof: false, ...more };

@@ -2,11 +2,11 @@
 import v8 from "node:v8";
 import vm from "node:vm";
 import { expect, test } from "vitest";
-import { Editor } from "../src/admin/plan/editor.svelte";
-import { isSameMove, moveBy } from "../src/admin/plan/model/arrange";
-import { placesOf } from "../src/admin/plan/model/document";
-import { begin, redo, REPEAT_MS, step, undo } from "../src/admin/plan/model/history";
-import { setRank } from "../src/admin/plan/model/mark";
+import { Editor } from "../../src/admin/plan/editor.svelte";
+import { isSameMove, moveBy } from "../../src/admin/plan/model/arrange";
+import { placesOf } from "../../src/admin/plan/model/document";
+import { begin, redo, REPEAT_MS, step, undo } from "../../src/admin/plan/model/history";
+import { setRank } from "../../src/admin/plan/model/mark";
 import { chosen, hall } from "./plans";
 
 test("steps hold no list of all seats, but for the newest", async () => {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 type Text = string | Record<string, string>;
 
-const CATALOGUES = path.resolve(import.meta.dirname, "../src/i18n");
+const CATALOGUES = path.resolve(import.meta.dirname, "../../src/i18n");
 const languages = readdirSync(CATALOGUES);
 const areas = readdirSync(path.join(CATALOGUES, "en"));
 

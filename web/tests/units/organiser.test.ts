@@ -30,7 +30,7 @@ afterEach(() => {
 
 /** What Ann was about to do when her session ended, once the page asks to sign in. */
 async function waiting() {
-  const organiser = await import("../src/api/organiser");
+  const organiser = await import("../../src/api/organiser");
   await organiser.signIn("ann");
   signedIn = undefined;
   const ended = new Promise<void>((resolve) => {
@@ -61,7 +61,7 @@ test.each([
   ["a proxy's own JSON", Response.json({ message: "Service Unavailable" }, { status: 503 })],
   ["a proxy's page", new Response("<html>", { status: 502 })],
 ])("%s is no answer", async (_, response) => {
-  const { ask, NoAnswer } = await import("../src/api/client");
+  const { ask, NoAnswer } = await import("../../src/api/client");
   vi.stubGlobal("fetch", () => Promise.resolve(response));
   await expect(ask("/api/v1/events")).rejects.toBeInstanceOf(NoAnswer);
 });

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import noCircle from "../lint/no-circle.js";
+import noCircle from "../../lint/no-circle.js";
 
 let dir: string;
 

@@ -1,8 +1,8 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { areTogether, offerFor, together } from "../src/buyer/choose/nearby";
-import { offersOf } from "../src/buyer/events/stock";
-import { firstFreeNight, nightsFrom, nightsOf, stockOf, termsOf } from "../src/buyer/choose/stock";
-import { House, type SeatLike } from "../src/lib/seatmap/house";
+import { areTogether, offerFor, together } from "../../src/buyer/choose/nearby";
+import { offersOf } from "../../src/buyer/events/stock";
+import { firstFreeNight, nightsFrom, nightsOf, stockOf, termsOf } from "../../src/buyer/choose/stock";
+import { House, type SeatLike } from "../../src/lib/seatmap/house";
 
 /**
  * A house drawn in letters, a line a row: free, held, sold, blocked, and a dot for an aisle.

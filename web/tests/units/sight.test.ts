@@ -1,6 +1,6 @@
 /** What the camera at the door makes of a ticket, look by look. */
 import { expect, test } from "vitest";
-import { answered, isStill, looked, type Sight, typedIn } from "../src/admin/checkin/sight";
+import { answered, isStill, looked, type Sight, typedIn } from "../../src/admin/checkin/sight";
 
 /** A ticket that the camera saw first at 0, after looks at these times that saw a code or none. */
 function after(looks: [at: number, code?: string][], first: Sight = { code: "a", at: 0, place: "there" }) {

@@ -1,9 +1,9 @@
 /** Rows that are added to a section: what they are called. */
 import { expect, test } from "vitest";
-import { addBlock } from "../src/admin/plan/model/build";
-import { check } from "../src/admin/plan/model/check";
-import { mapRows, type Name, type Plan, placesOf } from "../src/admin/plan/model/document";
-import { remove } from "../src/admin/plan/model/arrange";
+import { addBlock } from "../../src/admin/plan/model/build";
+import { check } from "../../src/admin/plan/model/check";
+import { mapRows, type Name, type Plan, placesOf } from "../../src/admin/plan/model/document";
+import { remove } from "../../src/admin/plan/model/arrange";
 import { BLOCK, chosen, hall } from "./plans";
 
 /** The labels of two rows more in the stalls. */

@@ -1,6 +1,6 @@
 /** Plans for tests of the editor's model, and choices of their seats. */
-import { addBlock, type Block } from "../src/admin/plan/model/build";
-import { emptyPlan, type Plan, placesOf } from "../src/admin/plan/model/document";
+import { addBlock, type Block } from "../../src/admin/plan/model/build";
+import { emptyPlan, type Plan, placesOf } from "../../src/admin/plan/model/document";
 
 export const BLOCK: Block = {
   section: "Stalls",

@@ -1,15 +1,15 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { NoAnswer, Refused } from "../src/api/client";
-import type { BestSeats, Booking, Wish } from "../src/api/schema";
-import { BestWish } from "../src/buyer/choose/best.svelte";
-import { offersFor, shortageOf } from "../src/buyer/choose/best-offers";
-import { hold, isFor, isNew, unanswered } from "../src/buyer/choose/hold";
-import { House } from "../src/lib/seatmap/house";
+import { NoAnswer, Refused } from "../../src/api/client";
+import type { BestSeats, Booking, Wish } from "../../src/api/schema";
+import { BestWish } from "../../src/buyer/choose/best.svelte";
+import { offersFor, shortageOf } from "../../src/buyer/choose/best-offers";
+import { hold, isFor, isNew, unanswered } from "../../src/buyer/choose/hold";
+import { House } from "../../src/lib/seatmap/house";
 
 /** What the server says to the next requests, and with which keys they came. */
 const server = vi.hoisted(() => ({ answers: [] as unknown[], keys: [] as string[] }));
 
-vi.mock("../src/api/visitor", () => ({
+vi.mock("../../src/api/visitor", () => ({
   askAsVisitor: (_: string, { key }: { key: string }) => {
     server.keys.push(key);
     const answer = server.answers.shift();

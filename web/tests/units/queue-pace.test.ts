@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isLineTooLong, waitAt } from "../src/buyer/queue/pace";
+import { isLineTooLong, waitAt } from "../../src/buyer/queue/pace";
 
 test("wait is the position over the pace, rounded outwards", () => {
   const table: [position: number, perMin: { from: number; to: number } | undefined, wait: unknown][] = [

@@ -15,7 +15,7 @@ afterEach(() => {
 });
 
 async function fresh() {
-  return (await import("../src/lib/clock")).clock;
+  return (await import("../../src/lib/clock")).clock;
 }
 
 test("what is exact counts more than what is cut to seconds", async () => {
@@ -62,7 +62,7 @@ test("answer that took long counts from its middle until there is a quicker one"
 test("answer that tells the time is noted with how long it took", async () => {
   vi.useFakeTimers({ toFake: ["Date", "performance"], now: NOON });
   const clock = await fresh();
-  const { ask } = await import("../src/api/client");
+  const { ask } = await import("../../src/api/client");
   const answered = (body: unknown, tookMs: number) =>
     vi.stubGlobal("fetch", () => {
       vi.advanceTimersByTime(tookMs);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { changesOf, draftOf, fieldOf, newDraft, settingsOf, withTyped } from "../src/admin/events/draft";
-import type { Event, EventDefaults } from "../src/api/schema";
+import { changesOf, draftOf, fieldOf, newDraft, settingsOf, withTyped } from "../../src/admin/events/draft";
+import type { Event, EventDefaults } from "../../src/api/schema";
 
 const terms = {
   hold_ttl_ms: 600_000,

@@ -1,7 +1,7 @@
 /** Work on plans as large as an arena: what it comes to is counted, not timed. */
 import { expect, test } from "vitest";
-import { addAisle, aislesOf, removeAisles } from "../src/admin/plan/model/arrange";
-import { mapSeats, type Plan, placesOf, textOf } from "../src/admin/plan/model/document";
+import { addAisle, aislesOf, removeAisles } from "../../src/admin/plan/model/arrange";
+import { mapSeats, type Plan, placesOf, textOf } from "../../src/admin/plan/model/document";
 import { chosen, hall } from "./plans";
 
 /** The plan, with how often the places of its seats were read. */

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { addArea, changeArea, factsOf } from "../src/admin/plan/model/areas";
+import { addArea, changeArea, factsOf } from "../../src/admin/plan/model/areas";
 import {
   addAisle,
   aislesOf,
@@ -11,30 +11,30 @@ import {
   remove,
   removeAisles,
   rotate,
-} from "../src/admin/plan/model/arrange";
-import { ranksOf } from "../src/admin/plan/model/best";
-import { addBlock, sizeOf, wrongWith } from "../src/admin/plan/model/build";
+} from "../../src/admin/plan/model/arrange";
+import { ranksOf } from "../../src/admin/plan/model/best";
+import { addBlock, sizeOf, wrongWith } from "../../src/admin/plan/model/build";
 import {
   addCategory,
   colourCategory,
   raiseCategory,
   removeCategory,
   renameCategory,
-} from "../src/admin/plan/model/categories";
-import { check, type Finding, obstacle } from "../src/admin/plan/model/check";
-import { emptyPlan, type Plan, placesOf, textOf, usualGap } from "../src/admin/plan/model/document";
-import { NotAPlan, planOf, readPlan, writePlan } from "../src/admin/plan/model/file";
-import { begin, MAX_STEPS, redo, step, undo } from "../src/admin/plan/model/history";
-import { joinNearest, setCategory, setRank, setTrait, widened } from "../src/admin/plan/model/mark";
-import { letters, names, numberRows, numberSeats, type Scheme } from "../src/admin/plan/model/number";
-import { copyMirrored, moveToSection, renameSection } from "../src/admin/plan/model/sections";
+} from "../../src/admin/plan/model/categories";
+import { check, type Finding, obstacle } from "../../src/admin/plan/model/check";
+import { emptyPlan, type Plan, placesOf, textOf, usualGap } from "../../src/admin/plan/model/document";
+import { NotAPlan, planOf, readPlan, writePlan } from "../../src/admin/plan/model/file";
+import { begin, MAX_STEPS, redo, step, undo } from "../../src/admin/plan/model/history";
+import { joinNearest, setCategory, setRank, setTrait, widened } from "../../src/admin/plan/model/mark";
+import { letters, names, numberRows, numberSeats, type Scheme } from "../../src/admin/plan/model/number";
+import { copyMirrored, moveToSection, renameSection } from "../../src/admin/plan/model/sections";
 import { BLOCK, chance, chosen, hall } from "./plans";
 
 const EXAMPLES = ["theatre.json", "arena.json"];
 const SCHEME: Scheme = { style: "numbers", start: 1, which: "all", from: "left", skipsIO: false };
 
 function example(name: string): string {
-  return readFileSync(path.resolve(import.meta.dirname, "../../examples", name), "utf8");
+  return readFileSync(path.resolve(import.meta.dirname, "../../../examples", name), "utf8");
 }
 
 /** The plan's file, as a value. */

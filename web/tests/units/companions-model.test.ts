@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { canBeOthers } from "../src/buyer/choose/or-others";
-import { House, type SeatLike, type Status } from "../src/lib/seatmap/house";
+import { canBeOthers } from "../../src/buyer/choose/or-others";
+import { House, type SeatLike, type Status } from "../../src/lib/seatmap/house";
 
 /** A wheelchair place, its companion's seat, and a seat like any other. */
 function house(place: Status): House {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import type { Event as Sale } from "../src/api/schema";
-import { money } from "../src/lib/format";
-import { poolName } from "../src/lib/pools";
-import { areTrue, dayAfter, readableLines, reference } from "../src/buyer/checkout/lines";
-import type { Names } from "../src/buyer/checkout/memory";
-import { stepOf, toMinor } from "../src/admin/money";
-import { deadlines } from "../src/buyer/checkout/refunds";
+import type { Event as Sale } from "../../src/api/schema";
+import { money } from "../../src/lib/format";
+import { poolName } from "../../src/lib/pools";
+import { areTrue, dayAfter, readableLines, reference } from "../../src/buyer/checkout/lines";
+import type { Names } from "../../src/buyer/checkout/memory";
+import { stepOf, toMinor } from "../../src/admin/money";
+import { deadlines } from "../../src/buyer/checkout/refunds";
 
 const DAY_MS = 86_400_000;
 

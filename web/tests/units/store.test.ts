@@ -1,6 +1,6 @@
 /** What the pages keep where the browser's own store is full or forbidden. */
 import { afterEach, expect, test, vi } from "vitest";
-import { store } from "../src/lib/store";
+import { store } from "../../src/lib/store";
 
 afterEach(() => vi.unstubAllGlobals());
 

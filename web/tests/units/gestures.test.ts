@@ -1,6 +1,6 @@
 /** What fingers and a mouse wish for, without a browser: pointer events are given by hand. */
 import { expect, test } from "vitest";
-import { gestures, type Wishes } from "../src/lib/seatmap/gestures";
+import { gestures, type Wishes } from "../../src/lib/seatmap/gestures";
 
 /** Something pointers can be on; it tells what was wished for, in whole pixels. */
 function surface(more: (told: string[]) => Partial<Wishes> = () => ({})) {

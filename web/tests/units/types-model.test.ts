@@ -1,13 +1,13 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { Booking, Category, Pool, TicketType, UnitsOfType, Wish } from "../src/api/schema";
-import { BestWish } from "../src/buyer/choose/best.svelte";
-import { Choice } from "../src/buyer/choose/choice.svelte";
-import { isFor } from "../src/buyer/choose/hold";
-import { canBeOthers, orOthers } from "../src/buyer/choose/or-others";
-import { atMost, offeredTypes, outOfLimits, typesFor } from "../src/buyer/choose/types";
-import { areTrue, readableLines } from "../src/buyer/checkout/lines";
-import { offersOf } from "../src/buyer/events/stock";
-import { House } from "../src/lib/seatmap/house";
+import type { Booking, Category, Pool, TicketType, UnitsOfType, Wish } from "../../src/api/schema";
+import { BestWish } from "../../src/buyer/choose/best.svelte";
+import { Choice } from "../../src/buyer/choose/choice.svelte";
+import { isFor } from "../../src/buyer/choose/hold";
+import { canBeOthers, orOthers } from "../../src/buyer/choose/or-others";
+import { atMost, offeredTypes, outOfLimits, typesFor } from "../../src/buyer/choose/types";
+import { areTrue, readableLines } from "../../src/buyer/checkout/lines";
+import { offersOf } from "../../src/buyer/events/stock";
+import { House } from "../../src/lib/seatmap/house";
 
 beforeEach(() => {
   const stored = new Map<string, string>();

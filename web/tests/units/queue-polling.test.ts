@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { LiveMessage } from "../src/lib/live/message";
-import { openEvent, Server, smallPlan } from "./server";
+import type { LiveMessage } from "../../src/lib/live/message";
+import { openEvent, Server, smallPlan } from "../server";
 
 let server: Server;
 
@@ -24,7 +24,7 @@ afterAll(async () => {
 
 /** The messages that asking an event finds, as a visitor of its own. */
 async function polled(event: string, isPlaceOnly = false) {
-  const { Poller } = await import("../src/lib/live/poller");
+  const { Poller } = await import("../../src/lib/live/poller");
   const messages: LiveMessage[] = [];
   let lost = 0;
   const poller = new Poller(
@@ -39,7 +39,7 @@ async function polled(event: string, isPlaceOnly = false) {
 }
 
 async function ownToken(): Promise<string> {
-  const { token } = await import("../src/api/visitor");
+  const { token } = await import("../../src/api/visitor");
   return token();
 }
 

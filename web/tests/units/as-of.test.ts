@@ -1,6 +1,6 @@
 /** How far an event had come when its visitor was told where they stand, and what is passed back of it. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { LiveMessage } from "../src/lib/live/message";
+import type { LiveMessage } from "../../src/lib/live/message";
 
 interface Question {
   /** What was passed back. */
@@ -43,7 +43,7 @@ afterEach(() => {
 });
 
 async function polling() {
-  const { Poller } = await import("../src/lib/live/poller");
+  const { Poller } = await import("../../src/lib/live/poller");
   const positions: (number | null | undefined)[] = [];
   const message = (message: LiveMessage) => {
     if (message.type === "position") positions.push(message.position);
@@ -90,7 +90,7 @@ test("an answer that was overtaken by other news is asked for again, of the pres
   (await asked(1)).answer(6, "0-10");
   await told(6);
   const overtaken = await asked(2);
-  const { forgetAsOf } = await import("../src/lib/live/as-of");
+  const { forgetAsOf } = await import("../../src/lib/live/as-of");
   forgetAsOf("show");
   overtaken.answer(7, "0-11");
   const again = await asked(3);

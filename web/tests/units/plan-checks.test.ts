@@ -2,14 +2,14 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { sentBytes } from "../src/admin/plan/model/bytes";
-import { check } from "../src/admin/plan/model/check";
-import { placesOf } from "../src/admin/plan/model/document";
-import { planOf } from "../src/admin/plan/model/file";
-import { setRank } from "../src/admin/plan/model/mark";
-import { shown } from "../src/admin/plan/model/texts";
+import { sentBytes } from "../../src/admin/plan/model/bytes";
+import { check } from "../../src/admin/plan/model/check";
+import { placesOf } from "../../src/admin/plan/model/document";
+import { planOf } from "../../src/admin/plan/model/file";
+import { setRank } from "../../src/admin/plan/model/mark";
+import { shown } from "../../src/admin/plan/model/texts";
 import { hall } from "./plans";
-import { REFUSED, TAKEN } from "./refused-plans";
+import { REFUSED, TAKEN } from "../refused-plans";
 
 test.each(REFUSED)("$what is found", ({ plan, finding }) => {
   const errors = check(planOf(plan)).filter(({ isError }) => isError);
@@ -21,7 +21,7 @@ test.each(TAKEN)("%s is no mistake", (_, plan) => {
 });
 
 test("every sentence with which the server refuses a drawing is among these", () => {
-  const source = path.resolve(import.meta.dirname, "../../crates/api/src");
+  const source = path.resolve(import.meta.dirname, "../../../crates/api/src");
   const sentences = ["plans.rs", "plans/areas.rs"].flatMap((file) => {
     const [code] = readFileSync(path.join(source, file), "utf8").split("#[cfg(test)]");
     const found = code!.matchAll(/(?:Err|ok_or)\(\s*(?:format!\(\s*)?"((?:[^"\\]|\\[^])*)"/g);

@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { SESSION_ENDS } from "../src/lib/live/message";
+import { SESSION_ENDS } from "../../src/lib/live/message";
 
 test("pages know every way in which the server ends a session", () => {
-  const change = path.resolve(import.meta.dirname, "../../crates/core/src/change.rs");
+  const change = path.resolve(import.meta.dirname, "../../../crates/core/src/change.rs");
   const [, variants = ""] = /pub enum SessionEnd \{([^}]*)\}/.exec(readFileSync(change, "utf8")) ?? [];
   const names = variants.match(/^ {4}[A-Z]\w*(?=,)/gm) ?? [];
   const told = names.map((name) =>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { canBeWrittenTo } from "../src/buyer/checkout/email";
+import { canBeWrittenTo } from "../../src/buyer/checkout/email";
 
 test.each([
   "ann@example.org",
