@@ -4,11 +4,11 @@ use crate::http::scopes;
 use crate::http::sessions::cookie::COOKIE_NAME;
 use crate::http::shapes::problem::ProblemBody;
 use axum::Router;
+use axum::body::Bytes;
 use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
@@ -181,8 +181,8 @@ fn described(status: u16) -> Response {
 }
 
 /// `/api/openapi.json`.
-pub(super) async fn document(text: Arc<str>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "application/json")], text.to_string())
+pub(super) fn document(text: Bytes) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], text)
 }
 
 /// `/docs/errors`: what the `type` of every problem points to.

@@ -10,6 +10,7 @@ use super::{
     actions, bookings, channels, claims, compat, events, live, messages, openapi, pages, payments,
     queue, receipts, sagas, seats, sessions, system, tickets, visitors,
 };
+use axum::body::Bytes;
 use axum::routing::get;
 use axum::{Router, middleware};
 use onrush_serve::Traffic;
@@ -19,10 +20,13 @@ use utoipa_axum::router::OpenApiRouter;
 
 /// Everything the public listener answers.
 pub fn public_router(state: HttpState) -> Router {
-    let (router, text) = described_once(state.config.booking_paths);
-    let router = router
+    let booking_paths = state.config.booking_paths;
+    let router = described_once(booking_paths)
         .route_layer(middleware::from_fn_with_state(state.clone(), doorkeeper::keep))
-        .route("/api/openapi.json", get(move || openapi::document(text)))
+        .route(
+            "/api/openapi.json",
+            get(async move || openapi::document(document_text(booking_paths))),
+        )
         .route("/docs/errors", get(openapi::errors))
         .merge(openapi::browser())
         .route("/healthz", get(health::healthz))
@@ -44,15 +48,21 @@ pub fn operator_router(state: Arc<OnceLock<HttpState>>, traffic: Arc<Traffic>) -
         .with_state(Operator { state, traffic })
 }
 
-/// The paths that the OpenAPI document describes, and the document as text. Tests and simulations
-/// open many servers in one process, and to describe all paths takes longer than to open the files.
-fn described_once(booking_paths: bool) -> (Router<HttpState>, Arc<str>) {
-    static MADE: [OnceLock<(Router<HttpState>, Arc<str>)>; 2] = [const { OnceLock::new() }; 2];
-    let made = MADE[usize::from(booking_paths)].get_or_init(|| {
-        let (router, document) = described(booking_paths).split_for_parts();
-        (router, document.to_json().expect("the OpenAPI document is JSON").into())
+/// The paths that the OpenAPI document describes. Tests and simulations open many servers in one
+/// process, and to describe all paths takes longer than to open the files.
+fn described_once(booking_paths: bool) -> Router<HttpState> {
+    static MADE: [OnceLock<Router<HttpState>>; 2] = [const { OnceLock::new() }; 2];
+    MADE[usize::from(booking_paths)].get_or_init(|| described(booking_paths).into()).clone()
+}
+
+/// The OpenAPI document, which few servers are ever asked for.
+fn document_text(booking_paths: bool) -> Bytes {
+    static MADE: [OnceLock<Bytes>; 2] = [const { OnceLock::new() }; 2];
+    let text = MADE[usize::from(booking_paths)].get_or_init(|| {
+        let document = described(booking_paths).into_openapi();
+        document.to_json().expect("the OpenAPI document is JSON").into()
     });
-    made.clone()
+    text.clone()
 }
 
 /// The paths that the OpenAPI document describes, with their whole path each: nesting would rewrite
