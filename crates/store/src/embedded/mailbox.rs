@@ -222,7 +222,7 @@ impl Mailbox {
 
     /// Takes back the space that asks were in.
     pub(super) fn recycle(&self, empty: Vec<Ask>) {
-        debug_assert!(empty.is_empty());
+        assert!(empty.is_empty(), "what was taken was dealt with");
         let mut state = self.lock();
         if state.spare.len() < MAX_SPARE {
             state.spare.push(empty);

@@ -101,7 +101,7 @@ impl Outbox {
 
     /// Swaps everything there is into `batch`, which is empty.
     pub(super) fn take(&self, batch: &mut Batch, patience: Option<Duration>) -> Found {
-        debug_assert!(batch.is_empty());
+        assert!(batch.is_empty(), "what was taken was dealt with");
         let mut state = self.lock();
         if state.batch.is_empty() && !state.closed {
             state.hungry = true;

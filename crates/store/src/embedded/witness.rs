@@ -116,7 +116,7 @@ impl Witness {
 /// The file's content: always of the same length, so that it is overwritten in place.
 fn text(says: &Testimony) -> Vec<u8> {
     let mut text = serde_json::to_vec(says).expect("numbers and an identity are JSON");
-    debug_assert!(text.len() < BYTES);
+    assert!(text.len() < BYTES, "a witness is a line of fixed length");
     text.resize(BYTES - 1, b' ');
     text.push(b'\n');
     text
