@@ -172,8 +172,15 @@ impl Facts {
     }
 }
 
+/// A value of a row, of which no two that differ are written alike.
 fn text(value: ValueRef<'_>) -> String {
-    format!("{value:?}")
+    match value {
+        ValueRef::Null => String::new(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => format!("{number:?}"),
+        ValueRef::Text(text) => format!("'{}'", text.escape_ascii()),
+        ValueRef::Blob(bytes) => format!("x'{}'", bytes.escape_ascii()),
+    }
 }
 
 fn names(connection: &Connection, sql: &str) -> Result<Names, String> {
