@@ -24,6 +24,7 @@ mod harm;
 pub mod journal;
 pub mod judge;
 pub mod judges;
+mod later_prices;
 mod organiser;
 pub mod plan;
 #[cfg(feature = "planted")]

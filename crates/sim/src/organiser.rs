@@ -2,6 +2,7 @@
 
 use crate::chance::Chance;
 use crate::floor::Floor;
+use crate::later_prices::LaterPrices;
 use crate::plan::{DRAW_SEED, Plan, id, limit, seat, settings};
 use crate::types;
 use onrush_core::channels::{ChannelSpec, PlannedRelease};
@@ -26,7 +27,7 @@ pub(crate) fn reason(chance: &mut Chance) -> Reason {
     Reason { by: "ops".into(), why: why.into() }
 }
 
-fn names(categories: &[CategorySpec]) -> Vec<Priced> {
+pub(crate) fn names(categories: &[CategorySpec]) -> Vec<Priced> {
     categories.iter().map(|category| Priced::Category(category.name.clone())).collect()
 }
 
@@ -44,6 +45,7 @@ pub(crate) struct Organiser {
     types: Option<Chance>,
     /// What is drawn about archiving, if the sale may be archived.
     archive: Option<Chance>,
+    later_prices: LaterPrices,
 }
 
 impl Organiser {
@@ -75,13 +77,22 @@ impl Organiser {
         }
         let mut archive = Chance::of(plan.seed, "archive", 0);
         let archive = archive.percent(60).then_some(archive);
-        let blocked = Vec::new();
-        Self { chance, first, blocked, fresh: 0, categories, tries_to_close, types, archive }
+        Self {
+            chance,
+            first,
+            blocked: Vec::new(),
+            fresh: 0,
+            categories,
+            tries_to_close,
+            types,
+            archive,
+            later_prices: LaterPrices::of(plan),
+        }
     }
 
     /// Whether everything is set up.
     pub(crate) fn is_ready(&self) -> bool {
-        self.first.is_empty()
+        self.first.is_empty() && self.later_prices.are_set()
     }
 
     /// Whether the sale may be archived in the end.
@@ -106,6 +117,9 @@ impl Organiser {
 
     pub(crate) fn act(&mut self, floor: &Floor, phase: Phase) -> Command {
         if let Some(command) = self.first.pop_front() {
+            return command;
+        }
+        if let Some(command) = self.later_prices.set_next(floor) {
             return command;
         }
         // A sale that does not go on is brought back on its way.
