@@ -111,6 +111,17 @@ pub fn fits_name(name: &str) -> bool {
     fits_text(name) && !name.chars().any(turns_text)
 }
 
+/// Whether a public value reads in one way only: printable ASCII, words parted by one space each. With
+/// signs that do not show, or that look like others, one value would be many to choose among, each
+/// with another order of the line.
+#[must_use]
+pub fn is_public_value(value: &str) -> bool {
+    fits_text(value)
+        && value
+            .split(' ')
+            .all(|word| !word.is_empty() && word.bytes().all(|sign| sign.is_ascii_graphic()))
+}
+
 /// Whether a sign that does not show makes the letters around it run the other way: `Bidi_Control` of
 /// UAX #9.
 #[must_use]

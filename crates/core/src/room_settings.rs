@@ -108,10 +108,14 @@ impl RoomSettings {
         if !(1..=MAX_UNITS_PER_VISITOR).contains(&self.units_per_visitor) {
             return Some(("room.units_per_visitor", "room.units_per_visitor: use 1 to 1000"));
         }
-        let is_told = |source: &str| !source.is_empty() && fits_name(source);
+        let is_told = |source: &str| {
+            fits_name(source)
+                && source.chars().any(char::is_alphanumeric)
+                && !source.chars().any(char::is_control)
+        };
         if !self.public_value_source.as_deref().is_none_or(is_told) {
-            let why = "room.public_value_source: use 1 to 500 characters, none that turns the text \
-                       around";
+            let why = "room.public_value_source: use 1 to 500 characters, letters or digits among \
+                       them, and none that ends a line or turns the text around";
             return Some(("room.public_value_source", why));
         }
         None

@@ -135,6 +135,9 @@ pub struct DrawView {
     /// SHA-256 of the list of entrants, once the prequeue is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entrants_hash: Option<Digest>,
+    /// When that list was fixed, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_fixed_at: Option<Time>,
     /// The seed, once it is revealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<Digest>,

@@ -189,7 +189,15 @@ impl Organiser {
             (None, Some(_)) => 40,
             (None, None) => 4,
         });
-        let public_value = with_value.then(|| "4 8 15 16 23 42".into());
+        let value = *self.chance.pick(&[
+            "4 8 15 16 23 42",
+            "4 8 15 16 23 42",
+            "4 8 15 16 23 42",
+            "4  8 15 16 23 42",
+            "4 8 15 16 23 42 ",
+            "4 8 15 16 23 42\u{200b}",
+        ]);
+        let public_value = with_value.then(|| value.into());
         Command::OpenSale { seed, public_value }
     }
 

@@ -204,7 +204,7 @@ pub fn settings(chance: &mut Chance) -> Settings {
         && room.order != Order::Fifo
     {
         room.public_value_source = match drawn % 4 {
-            0 => Some("the \"lottery\" of Süd ☃\n5 December 2026".into()),
+            0 => Some("the \"lottery\" of Süd ☃, 5 December 2026".into()),
             1 => Some("é".repeat(500).into()),
             _ => None,
         };

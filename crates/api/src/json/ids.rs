@@ -82,6 +82,11 @@ text!(
     FreeText, r"^[\s\S]*$", MAX_TEXT_CHARS, "Winter tour"
 );
 
+text!(
+    /// A value that a draw takes: printable ASCII, words parted by one space.
+    PublicValueText, "^[!-~]+( [!-~]+)*$", MAX_TEXT_CHARS, "4 8 15 16 23 42"
+);
+
 /// A calendar day.
 pub enum DayText {}
 

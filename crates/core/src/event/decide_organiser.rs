@@ -6,7 +6,7 @@ use crate::ids::{PoolId, SeatId};
 use crate::limits::{
     MAX_CATEGORIES_PER_EVENT, MAX_POOL_CAPACITY, MAX_POOLS_PER_EVENT, MAX_PRICE_MINOR,
     MAX_PRICE_STEPS, MAX_PRICE_TIME_MS, MAX_SEAT_RANK, MAX_SEATS_PER_EVENT, MIN_CUT_PLACE_TTL_MS,
-    fits_name, fits_text,
+    fits_name, fits_text, is_public_value,
 };
 use crate::lines::Lines;
 use crate::phase::Phase;
@@ -112,13 +112,15 @@ impl Event {
         let new_order = match (&settings.room, &wanted.room) {
             (Some(room), Some(wanted)) => wanted.order != room.order,
             (None, Some(wanted)) => wanted.order != Order::Fifo,
-            (Some(_) | None, None) => false,
+            // With its room, what was published about a draw would go.
+            (Some(room), None) => room.order != Order::Fifo,
+            (None, None) => false,
         };
         if self.phase != Phase::Scheduled && new_order {
             return fixed(Some("room.order"), "room.order: it is fixed once people may join");
         }
         // From then on the value may be known, and another one chosen for it.
-        let is_listed = self.room.entrants.is_some() && wanted.room.is_some();
+        let is_listed = self.room.entrants.is_some();
         if is_listed && wanted.public_value_source() != settings.public_value_source() {
             return fixed(
                 Some("room.public_value_source"),
@@ -363,8 +365,12 @@ impl Event {
                 if draw::sha256(&seed.0) != committed {
                     return Err(Refusal::SeedMismatch);
                 }
-                if public_value.is_some_and(|value| value.is_empty() || !fits_text(value)) {
-                    return wrong("public_value", "public_value: use 1 to 500 characters");
+                if !public_value.is_none_or(is_public_value) {
+                    return wrong(
+                        "public_value",
+                        "public_value: use 1 to 500 printable ASCII characters, with one space \
+                         between words and none at the ends",
+                    );
                 }
                 let promised = self.settings.as_ref().and_then(Settings::public_value_source);
                 if self.room.entrants.is_none() {

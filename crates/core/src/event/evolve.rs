@@ -151,6 +151,7 @@ impl Event {
                     count: *entrants,
                     hash: *entrants_hash,
                     last_number: self.room.taken,
+                    fixed_at: Some(at),
                 });
             }
             QueueChange::Admitted { place, user, until, arrive_by } => {

@@ -43,6 +43,10 @@ pub struct Entrants {
     pub hash: Digest,
     /// Places with a higher number came too late for the draw.
     pub last_number: u32,
+    /// When it was fixed: a public value that was known by then counts for nothing. `None` if that was
+    /// before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed_at: Option<Time>,
 }
 
 /// What became known when the sale opened.
@@ -250,6 +254,7 @@ impl WaitingRoom {
             seed_hash,
             entrants: self.entrants.as_ref().map(|entrants| entrants.count),
             entrants_hash: self.entrants.as_ref().map(|entrants| entrants.hash),
+            list_fixed_at: self.entrants.as_ref().and_then(|entrants| entrants.fixed_at),
             seed: revealed.and_then(|revealed| revealed.seed),
             public_value: revealed.and_then(|revealed| revealed.public_value.clone()),
         }

@@ -15,7 +15,7 @@ use onrush_core::limits::{
 use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::question::{EventNow, SeatsNow};
 use onrush_core::score::Scores;
-use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
+use onrush_core::settings::{Digest, RoomSettings, Settings};
 use onrush_core::snapshot::{SnapshotRow, agree};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::types::{TicketType, TypePrice};
@@ -212,27 +212,6 @@ fn names_and_texts_are_counted_in_characters() {
     assert!(best().within(names(100), names(100)).is_ok());
     assert!(best().within(names(101), vec![]).is_err());
     assert!(best().within(vec![], vec!["x".repeat(501).into()]).is_err());
-}
-
-#[test]
-fn a_public_value_has_1_to_500_characters() {
-    let seed = Digest([7; 32]);
-    let drawn = RoomSettings { order: Order::Draw { seed_hash: seed_hash() }, ..room(10) };
-    for (value, fits) in [("", false), (&*"x".repeat(501), false), (&*"x".repeat(500), true)] {
-        let mut stage = Stage::created(Settings { room: Some(drawn.clone()), ..settings() });
-        stage.stock_up(0);
-        stage.ok(Command::OpenPrequeue);
-        stage.ok(Command::ClosePrequeue);
-        stage.refused(Command::ClosePrequeue, "ALREADY_IN_PHASE");
-        let open = Command::OpenSale { seed: Some(seed), public_value: Some(value.into()) };
-        if fits { drop(stage.ok(open)) } else { stage.refused(open, "INVALID_SETTINGS") }
-    }
-}
-
-/// SHA-256 of 32 bytes that are all 7.
-fn seed_hash() -> Digest {
-    use sha2::Digest as _;
-    Digest(sha2::Sha256::digest([7; 32]).into())
 }
 
 #[test]

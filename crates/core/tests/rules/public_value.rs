@@ -1,6 +1,7 @@
 //! Which public value a draw is promised, and that the sale opens with one only.
 
 use crate::stage::{Stage, join, settings};
+use onrush_core::question::EventNow;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
 use onrush_core::waiting_room::draw;
 use onrush_core::{Command, Refusal};
@@ -93,6 +94,44 @@ fn a_promise_may_change_until_the_list_is_fixed() {
     stage.refused(change(promised(Some(SOURCE))), "SETTINGS_FIXED");
 }
 
+/// With the room, the promise, the seed and the list would go from what anybody can read.
+#[test]
+fn a_draw_is_there_for_as_long_as_its_event() {
+    let without = || Command::ChangeSettings { settings: Box::new(settings()) };
+    let mut stage = Stage::created(of_room(promised(Some(SOURCE))));
+    stage.ok(without());
+    stage.ok(change(promised(Some(SOURCE))));
+    stage.ok(Command::OpenPrequeue);
+    stage.refused(without(), "SETTINGS_FIXED");
+    stage.ok(Command::ClosePrequeue);
+    stage.refused(without(), "SETTINGS_FIXED");
+    stage.ok(open(SEED, Some("4 8 15 16 23 42")));
+    stage.refused(without(), "SETTINGS_FIXED");
+    stage.ok(Command::Close);
+    match stage.run(without()) {
+        Err(Refusal::SettingsFixed { field: Some(field), .. }) => assert_eq!(field, "room.order"),
+        other => panic!("{other:?}"),
+    }
+    let mut served_as_they_come = Stage::created(of_room(RoomSettings::default()));
+    served_as_they_come.ok(Command::OpenSale { seed: None, public_value: None });
+    served_as_they_come.ok(without());
+}
+
+#[test]
+fn when_the_list_was_fixed_is_told_from_then_on() {
+    let mut stage = prequeue(Some(SOURCE));
+    let told = |stage: &Stage| stage.event.ask(stage.now, EventNow).expect("it is there").draw;
+    assert_eq!(told(&stage).expect("a draw").list_fixed_at, None);
+    stage.pass_ms(7_000);
+    stage.ok(Command::ClosePrequeue);
+    let fixed_at = Some(stage.now);
+    stage.pass_ms(7_000);
+    assert_eq!(told(&stage).expect("a draw").list_fixed_at, fixed_at);
+    stage.check_recovery();
+    stage.ok(open(SEED, Some("4 8 15 16 23 42")));
+    assert_eq!(told(&stage).expect("a draw").list_fixed_at, fixed_at);
+}
+
 #[test]
 fn a_promise_outlives_a_schedule_that_closes_the_prequeue() {
     let opens_at = Some(crate::stage::OPENING.plus_ms(1_000));
@@ -112,14 +151,48 @@ fn a_promise_is_1_to_500_characters_of_a_draw() {
     }
     let longer = "é".repeat(501);
     let of_none = RoomSettings { order: Order::Fifo, ..promised(Some(SOURCE)) };
-    let too_long = promised(Some(longer.as_str()));
-    for room in [promised(Some("")), too_long, promised(Some("\u{202e}7")), of_none] {
+    let unfit = ["", &longer, "\u{202e}7", " ", "\u{200b}", "-", "4\n8", "\u{7}"];
+    for room in unfit.map(|source| promised(Some(source))).into_iter().chain([of_none]) {
         let mut stage = Stage::created(of_room(promised(None)));
         match stage.run(change(room.clone())) {
             Err(Refusal::InvalidSettings { field: Some(field), .. }) => {
                 assert_eq!(field, "room.public_value_source", "{room:?}");
             }
             other => panic!("{room:?}: {other:?}"),
+        }
+    }
+}
+
+/// What looks alike and is not the same would be several values to choose among.
+#[test]
+fn a_public_value_has_1_to_500_characters_and_one_reading() {
+    let (longest, too_long) = ("x".repeat(500), "x".repeat(501));
+    for value in [&*longest, "4 8 15 16 23 42", "~!\"#\\|0x9f"] {
+        let mut stage = prequeue(None);
+        stage.ok(Command::ClosePrequeue);
+        stage.refused(Command::ClosePrequeue, "ALREADY_IN_PHASE");
+        stage.ok(open(SEED, Some(value)));
+    }
+    let alike = [
+        " 4 8",
+        "4 8 ",
+        "4  8",
+        "4\t8",
+        "4 8\n",
+        "4\u{a0}8",
+        "4\u{200b} 8",
+        "\u{202e}8 4",
+        "\u{664} 8",
+        "4 8\u{7f}",
+    ];
+    for value in alike.into_iter().chain(["", " ", &too_long]) {
+        let mut stage = prequeue(None);
+        stage.ok(Command::ClosePrequeue);
+        match stage.run(open(SEED, Some(value))) {
+            Err(Refusal::InvalidSettings { field: Some(field), .. }) => {
+                assert_eq!(field, "public_value", "{value:?}");
+            }
+            other => panic!("{value:?}: {other:?}"),
         }
     }
 }

@@ -65,6 +65,8 @@ async fn anyone_can_check_the_draw_from_what_is_published() {
     shop.organise_plainly("/events/d/prequeue/close").await;
     let closed = draw(&shop, "d").await;
     assert_eq!(closed["seed_hash"], committed["seed_hash"]);
+    assert!(committed.get("list_fixed_at").is_none());
+    assert_eq!(closed["list_fixed_at"], shop.clock.now().0);
     assert!(closed.get("seed").is_none());
     let list = shop.ask("GET", "/events/d/draw/entrants").send().await.expect(200);
     let tag = list.header("etag").expect("it has a tag").to_owned();
@@ -155,6 +157,14 @@ async fn a_promised_value_is_told_from_the_start_and_given_at_the_opening() {
     assert_eq!(open(&shop, &early).await, (409, "OTHER_STEP_FIRST".into()));
     shop.organise_plainly("/events/d/prequeue/close").await;
 
+    for hidden in ["4 8 15 16 23 42 ", "4 8  15 16 23 42", "4 8 15\u{200b} 16 23 42"] {
+        let problem = shop.admin("POST", "/events/d/open").json(&json!({"public_value": hidden}));
+        let problem = problem.send().await.expect(422).json();
+        assert_eq!(
+            (&problem["code"], &problem["field"]),
+            (&json!("INVALID_SETTINGS"), &json!("public_value"))
+        );
+    }
     let refused = shop.admin("POST", "/events/d/open").send().await;
     assert_eq!(refused.problem(), (409, "PUBLIC_VALUE_MISSING".into()));
     let problem = refused.json();
@@ -184,7 +194,7 @@ async fn a_promise_is_changed_and_taken_back_until_the_prequeue_is_closed() {
     assert_eq!(changed["room"]["public_value_source"], SOURCE);
     let taken = change(Value::Null).await.expect(200).json();
     assert!(taken["room"].get("public_value_source").is_none());
-    for wrong in ["".to_owned(), "x".repeat(501), "\u{202e}7".to_owned()] {
+    for wrong in ["".to_owned(), " \n".to_owned(), "x".repeat(501), "\u{202e}7".to_owned()] {
         assert_eq!(change(json!(wrong)).await.problem().1, "INVALID_SETTINGS");
     }
     change(json!(SOURCE)).await.expect(200);

@@ -47,12 +47,15 @@ if had_room and has_room then
   new_order = wanted.order ~= M.order or wanted.seed_hash ~= (M.seed_hash or '')
 elseif has_room then
   new_order = wanted.order ~= 'fifo'
+elseif had_room then
+  -- With its room, what was published about a draw would go.
+  new_order = M.order ~= 'fifo'
 end
 if M.phase ~= 'scheduled' and new_order then
   return no_why('SETTINGS_FIXED', 'room.order: it is fixed once people may join', 'room.order')
 end
 local had_source, has_source = M.public_value_source or '', wanted.public_value_source
-if M.entrants and has_room and has_source ~= had_source then
+if M.entrants and has_source ~= had_source then
   return no_why(
     'SETTINGS_FIXED',
     'room.public_value_source: it is fixed once the list of entrants is',

@@ -2,9 +2,9 @@
 -- and decide_organiser.rs.
 --
 -- meta fields  phase · opened 0|1 · opened_at (ms) · open_number (places taken by then) · entrants,
---              entrants_hash, entrants_last (the list of those who take part in a draw, once it is
---              fixed) · seed, public_value · line_version (raised by every join and leave before
---              the opening) · barred_until (no joins and leaves before that time) ·
+--              entrants_hash, entrants_last, entrants_at (ms; the list of those who take part in a
+--              draw, once it is fixed) · seed, public_value · line_version (raised by every join and
+--              leave before the opening) · barred_until (no joins and leaves before that time) ·
 --              draw_generation, draw_done (see draw_chunk)
 --
 --   PHASES                            the fields a script reads that uses these
@@ -48,6 +48,7 @@ local function prequeue_closed(count, hash)
   put_meta('entrants', count)
   put_meta('entrants_hash', hash)
   put_meta('entrants_last', M.taken or '0')
+  put_meta('entrants_at', int(now))
   put_meta('barred_until', nil)
 end
 

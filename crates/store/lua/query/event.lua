@@ -6,7 +6,9 @@
 -- Refusals  EVENT_NOT_FOUND
 --#include counts
 
-local FIELDS = {'settings', 'taken', 'entrants', 'entrants_hash', 'seed', 'public_value', 'gaps'}
+local FIELDS = {
+  'settings', 'taken', 'entrants', 'entrants_hash', 'entrants_at', 'seed', 'public_value', 'gaps',
+}
 local out = open(FIELDS)
 if out then return out end
 

@@ -11,6 +11,8 @@ use onrush_core::change::{
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
 use onrush_core::lines::Lines;
+use onrush_core::settings::Digest;
+use onrush_core::waiting_room::draw;
 use payers::Payers;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -50,6 +52,14 @@ struct Ledger {
     payers: Payers,
     banned: HashSet<UserId>,
     line: Queue,
+    draw: Draw,
+}
+
+/// What the organiser holds themselves to.
+#[derive(Default)]
+struct Draw {
+    seed_hash: Option<Digest>,
+    is_value_promised: bool,
 }
 
 /// Who waits, by the number of the place.
@@ -162,13 +172,27 @@ impl Ledger {
                     self.aside.release(channel, into.as_ref());
                 }
                 SetupChange::EventCreated { settings }
-                | SetupChange::SettingsChanged { settings } => self.payers.set(settings),
+                | SetupChange::SettingsChanged { settings } => {
+                    self.payers.set(settings);
+                    self.draw.seed_hash = settings.seed_hash();
+                    self.draw.is_value_promised = settings.public_value_source().is_some();
+                }
                 SetupChange::ChannelSet { .. }
                 | SetupChange::TypesSet { .. }
                 | SetupChange::PriceChanged { .. } => {}
             },
             Change::Sale(change) => match change {
-                SaleChange::SaleOpened { seed, .. } => self.line.drawn |= seed.is_some(),
+                SaleChange::SaleOpened { seed, public_value } => {
+                    self.line.drawn |= seed.is_some();
+                    if seed.as_ref().map(|seed| draw::sha256(&seed.0)) != self.draw.seed_hash {
+                        findings
+                            .violation("it is drawn with another seed than was promised".into());
+                    }
+                    if self.draw.is_value_promised && public_value.is_none() {
+                        findings
+                            .violation("it is drawn without the value that was promised".into());
+                    }
+                }
                 SaleChange::PrequeueOpened
                 | SaleChange::SalePaused
                 | SaleChange::SaleResumed

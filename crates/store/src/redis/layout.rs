@@ -200,6 +200,9 @@ impl Layout {
             put("entrants", entrants.count.to_string());
             put("entrants_hash", entrants.hash.to_string());
             put("entrants_last", entrants.last_number.to_string());
+            if let Some(at) = entrants.fixed_at {
+                put("entrants_at", at.to_string());
+            }
         }
         if let Some(revealed) = &row.revealed {
             put("seed", revealed.seed.map(|seed| seed.to_string()).unwrap_or_default());

@@ -6,6 +6,7 @@ use super::rows::{ban_view, channel_views, gaps};
 use super::scripts;
 use super::types;
 use super::wire::{Call, read_json};
+use onrush_core::Time;
 use onrush_core::ids::{BookingId, ChannelId, EventId, PoolId};
 use onrush_core::prices::Priced;
 use onrush_core::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf};
@@ -310,6 +311,7 @@ fn view_event(event: &EventId, more: &mut More) -> Result<EventView, String> {
             seed_hash,
             entrants: optional(field("entrants"), "entrants")?,
             entrants_hash: optional(field("entrants_hash"), "entrants_hash")?,
+            list_fixed_at: optional(field("entrants_at"), "entrants_at")?.map(Time),
             seed: optional(field("seed"), "seed")?,
             public_value: field("public_value").map(Into::into),
         }),

@@ -159,6 +159,8 @@ impl Layout {
                 count,
                 hash: read(self.meta("entrants_hash")?, "entrants_hash")?,
                 last_number: read(self.meta("entrants_last")?, "entrants_last")?,
+                fixed_at: read_optional(self.meta_or_empty("entrants_at"), "entrants_at")?
+                    .map(Time),
             }),
         };
         let revealed = Revealed {

@@ -10,15 +10,14 @@ mod types;
 use crate::random::Random;
 use crate::truth::{Op, Truth};
 use crate::world::{
-    POOLS, SEATS, SEED, START, USERS, World, booking, id, place, pool, price_change, risky_text,
-    seat, text, user,
+    POOLS, SEATS, SEED, START, USERS, WRONG_SEED, World, booking, id, place, pool, price_change,
+    public_value, risky_text, risky_value, seat, text, user,
 };
 use onrush_core::change::Change;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, PlaceId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::EventNow;
-use onrush_core::settings::Digest;
 use onrush_core::snapshot::{HoldRow, SnapshotRow};
 use onrush_core::spec::{CategorySpec, Reason};
 use onrush_core::view::{ClaimView, EventView};
@@ -210,15 +209,16 @@ impl Generator {
                 self.step(Group::Queue);
             }
         }
-        let mut value = (closes_first && self.random.percent(50)).then(|| text(&mut self.random));
+        let mut value =
+            (closes_first && self.random.percent(50)).then(|| public_value(&mut self.random));
         if drawn && self.random.percent(20) {
-            let seed = *self.random.pick(&[None, Some(Digest([9; 32]))]);
+            let seed = *self.random.pick(&[None, Some(WRONG_SEED)]);
             self.ask(Command::OpenSale { seed, public_value: value.clone() });
         }
         let seed = drawn.then_some(SEED);
         if promised {
             self.ask(Command::OpenSale { seed, public_value: None });
-            value.get_or_insert_with(|| text(&mut self.random));
+            value.get_or_insert_with(|| public_value(&mut self.random));
         }
         self.ask(Command::OpenSale { seed, public_value: value });
     }
@@ -397,14 +397,14 @@ impl Generator {
     }
 
     fn phase(&mut self) {
-        let wrong = Digest([9; 32]);
         match self.random.below(12) {
             0 => self.ask(Command::OpenPrequeue),
             1 if self.world.may_close_prequeue() => self.ask(Command::ClosePrequeue),
             2 | 3 => self.open_sale(),
             4 | 8 if !self.is_open() => {
-                let seed = *self.random.pick(&[None, Some(SEED), Some(wrong), Some(wrong)]);
-                let public_value = self.random.percent(50).then(|| risky_text(&mut self.random));
+                let seed =
+                    *self.random.pick(&[None, Some(SEED), Some(WRONG_SEED), Some(WRONG_SEED)]);
+                let public_value = self.random.percent(50).then(|| risky_value(&mut self.random));
                 self.ask(Command::OpenSale { seed, public_value });
             }
             5 | 6 => self.ask(Command::Pause),

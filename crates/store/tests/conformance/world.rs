@@ -24,6 +24,8 @@ pub(crate) const SECTION: &str = "left \\ \"L\", 1";
 pub(crate) const SEATS: u64 = 12;
 /// The seed that draws commit to.
 pub(crate) const SEED: Digest = Digest([7; 32]);
+/// Another one.
+pub(crate) const WRONG_SEED: Digest = Digest([9; 32]);
 
 const DAY_MS: i64 = 24 * 3_600_000;
 
@@ -92,6 +94,21 @@ pub(crate) fn risky_text(random: &mut Random) -> Box<str> {
         1 => "é".repeat(MAX_TEXT_CHARS + 1).into(),
         2 => "é".repeat(MAX_TEXT_CHARS).into(),
         _ => text(random),
+    }
+}
+
+/// A public value as it may be, with signs that have a meaning elsewhere.
+pub(crate) fn public_value(random: &mut Random) -> Box<str> {
+    (*random.pick(&["4 8 15 16 23 42", "\"}|\\ 5 %s", "~"])).into()
+}
+
+/// A public value, or one that could be read in several ways.
+pub(crate) fn risky_value(random: &mut Random) -> Box<str> {
+    match random.below(4) {
+        0 => (*random.pick(&["", " ", "4  8", " 4", "4 ", "4\t8", "4\u{200b}8", "é"])).into(),
+        1 => "4".repeat(MAX_TEXT_CHARS + 1).into(),
+        2 => "4".repeat(MAX_TEXT_CHARS).into(),
+        _ => public_value(random),
     }
 }
 
@@ -364,7 +381,7 @@ fn id_of_currency() -> onrush_core::money::Currency {
 fn source(drawn: i64, order: &Order) -> Option<Box<str>> {
     let is_drawn = *order != Order::Fifo;
     match drawn % 7 {
-        4 => is_drawn.then(|| "the \"lottery\" of Süd ☃\n5 December".into()),
+        4 => is_drawn.then(|| "the \"lottery\" of Süd ☃, 5 December".into()),
         1 => is_drawn.then(|| "é".repeat(500).into()),
         _ => None,
     }

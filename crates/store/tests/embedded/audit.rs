@@ -1,11 +1,14 @@
 //! The audit finds what was planted, and nothing else.
 
 use crate::sale::{
-    Sale, assert_audit_is_clean, confirm, done, hold, id, join_command, open_room_sale, release,
-    run, seat, units,
+    Sale, assert_audit_is_clean, confirm, done, flash_settings, hold, id, join_command,
+    open_room_sale, release, run, seat, units,
 };
-use onrush_core::Command;
+use onrush_core::change::{SaleChange, SetupChange};
 use onrush_core::ids::PlaceId;
+use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
+use onrush_core::waiting_room::draw;
+use onrush_core::{Change, Command};
 use onrush_store::Engine;
 use onrush_store::embedded::{AuditReport, audit};
 
@@ -46,6 +49,32 @@ async fn view_that_a_flipped_bit_has_changed_is_found() {
     drop(db);
     let report = audit(sale.path()).expect("readable");
     assert!(report.violations[0].contains("the view changes"), "{report:?}");
+}
+
+/// What an organiser held themselves to, and what came of it.
+#[tokio::test]
+async fn draw_that_is_not_the_promised_one_is_found() {
+    let sale = Sale::new();
+    sale.opened().await.close();
+    let (seed, other) = (Digest([7; 32]), Digest([8; 32]));
+    let drawn = |seed: Digest, public_value: Option<&str>| {
+        let order = Order::Draw { seed_hash: draw::sha256(&[7; 32]) };
+        let public_value_source = Some("the lottery of 5 December".into());
+        let room = Some(RoomSettings { order, public_value_source, ..RoomSettings::default() });
+        let settings = Box::new(Settings { room, ..flash_settings() });
+        let public_value = public_value.map(Into::into);
+        let changes: [Change; 2] = [
+            SetupChange::SettingsChanged { settings }.into(),
+            SaleChange::SaleOpened { seed: Some(seed), public_value }.into(),
+        ];
+        let found = plant(&sale, &serde_json::to_string(&changes).expect("changes are JSON"));
+        let of_draw = |what: &String| what.contains("it is drawn");
+        found.violations.into_iter().filter(of_draw).collect::<Vec<_>>()
+    };
+    assert_eq!(drawn(seed, Some("4 8 15")), Vec::<String>::new());
+    let (another, without) = (drawn(other, Some("4 8 15")), drawn(seed, None));
+    assert!(another.len() == 1 && another[0].contains("another seed"), "{another:?}");
+    assert!(without.len() == 1 && without[0].contains("without the value"), "{without:?}");
 }
 
 #[tokio::test]

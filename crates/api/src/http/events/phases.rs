@@ -7,7 +7,7 @@ use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
-use crate::json::ids::{EventIdText, FreeText};
+use crate::json::ids::{EventIdText, PublicValueText};
 use axum::extract::State;
 use onrush_core::Command;
 use onrush_core::ids::EventId;
@@ -56,7 +56,7 @@ phases! {
 pub struct Opening {
     /// A public random value that became known after the prequeue closed, mixed into the draw. It may
     /// not be missing where one was promised.
-    #[schema(value_type = Option<FreeText>)]
+    #[schema(value_type = Option<PublicValueText>)]
     public_value: Option<Box<str>>,
 }
 

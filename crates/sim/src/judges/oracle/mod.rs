@@ -62,7 +62,7 @@ pub struct Oracle {
     /// How far admissions have used up the time they may use, in nanoseconds.
     outflow_ns: i64,
     /// How many take part in the draw, the list's hash, and the last number that does.
-    entrants: Option<(u32, Digest, u32)>,
+    entrants: Option<(u32, Digest, u32, Time)>,
     revealed: Option<(Option<Digest>, Option<Box<str>>)>,
     pools: Vec<Pool>,
     categories: Vec<CategorySpec>,
@@ -122,7 +122,7 @@ impl Oracle {
                 self.release_channel(channel, into.as_ref(), reason)
             }
             Command::OpenPrequeue => self.open_prequeue(),
-            Command::ClosePrequeue => self.close_prequeue(),
+            Command::ClosePrequeue => self.close_prequeue(at),
             Command::OpenSale { seed, public_value } => {
                 self.open_sale(at, *seed, public_value.as_deref())
             }

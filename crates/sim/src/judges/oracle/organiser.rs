@@ -97,7 +97,11 @@ impl Oracle {
         }
         // Without a room before, people are served as they come.
         let order = now.room.as_ref().map_or(&Order::Fifo, |room| &room.order);
-        let other = wanted.room.as_ref().is_some_and(|room| room.order != *order);
+        // What was said about a draw is there for as long as the event is.
+        let other = match &wanted.room {
+            Some(room) => room.order != *order,
+            None => matches!(order, Order::Draw { .. }),
+        };
         if other && self.phase() != Phase::Scheduled {
             return fixed("room.order");
         }
@@ -106,7 +110,7 @@ impl Oracle {
             let room = it.room.as_ref();
             room.and_then(|room| room.public_value_source.clone())
         };
-        if self.entrants.is_some() && wanted.room.is_some() && source(now) != source(wanted) {
+        if self.entrants.is_some() && source(now) != source(wanted) {
             return fixed("room.public_value_source");
         }
         self.settings = Some(wanted.clone());
@@ -276,10 +280,10 @@ impl Oracle {
         }
     }
 
-    pub(super) fn close_prequeue(&mut self) -> Answer {
+    pub(super) fn close_prequeue(&mut self, at: Time) -> Answer {
         match (self.phase(), &self.entrants) {
             (Phase::Prequeue, None) => {
-                self.fix_entrants();
+                self.fix_entrants(at);
                 Self::done()
             }
             (Phase::Prequeue, Some(_)) => already(),
@@ -289,7 +293,7 @@ impl Oracle {
     }
 
     /// Fixes the list of those who take part in the draw.
-    pub(super) fn fix_entrants(&mut self) {
+    pub(super) fn fix_entrants(&mut self, at: Time) {
         let mut list = String::new();
         for waiting in &self.line {
             list.push_str(&waiting.place.to_string());
@@ -298,7 +302,7 @@ impl Oracle {
         let hash = Digest(sha(&[list.as_bytes()]));
         let entrants = u32::try_from(self.line.len()).unwrap_or(u32::MAX);
         self.phase = Some(Phase::Prequeue);
-        self.entrants = Some((entrants, hash, self.taken));
+        self.entrants = Some((entrants, hash, self.taken, at));
         self.change(QueueChange::PrequeueClosed { entrants, entrants_hash: hash });
     }
 
@@ -323,7 +327,11 @@ impl Oracle {
                 if sha(&[&seed.0]) != hash.0 {
                     return Err(Refusal::SeedMismatch);
                 }
-                if public_value.is_some_and(|value| value.is_empty() || !short(value)) {
+                let is_plain = |value: &str| {
+                    let signs = |word: &str| word.chars().all(|sign| ('!'..='~').contains(&sign));
+                    short(value) && value.split(' ').all(|word| !word.is_empty() && signs(word))
+                };
+                if public_value.is_some_and(|value| !is_plain(value)) {
                     return Err(invalid(Some("public_value")));
                 }
                 let promised = self.room().and_then(|room| room.public_value_source.clone());
@@ -332,7 +340,7 @@ impl Oracle {
                         return Err(Refusal::PublicValueMissing { public_value_source });
                     }
                     (true, _, _) => {}
-                    (false, None, None) => self.fix_entrants(),
+                    (false, None, None) => self.fix_entrants(at),
                     (false, _, _) => return first_another(),
                 }
             }
@@ -345,7 +353,7 @@ impl Oracle {
     pub(super) fn begin(&mut self, at: Time, seed: Option<Digest>, value: Option<Box<str>>) {
         self.phase = Some(Phase::Open);
         self.start_clocks(at);
-        if let (Some(seed), Some((_, _, last))) = (seed, self.entrants) {
+        if let (Some(seed), Some((_, _, last, _))) = (seed, self.entrants) {
             let key = match &value {
                 Some(value) => sha(&[&seed.0, value.as_bytes()]),
                 None => seed.0,

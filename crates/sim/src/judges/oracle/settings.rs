@@ -64,7 +64,8 @@ pub(super) fn wrong_setting(it: &Settings) -> Option<String> {
 
 /// Whether a text says something, and reads as it is written.
 fn is_told(text: &str) -> bool {
-    fits(text) && is_name(text)
+    let says_something = text.chars().any(|sign| sign.is_numeric() || sign.is_alphabetic());
+    says_something && is_name(text) && fits(text) && text.chars().all(|sign| !sign.is_control())
 }
 
 fn wrong_room(room: &RoomSettings) -> Option<&'static str> {

@@ -198,7 +198,7 @@ impl Oracle {
             let _closed = self.close(at);
         } else if due == it.opens_at {
             if Self::commitment(it).is_some() {
-                self.fix_entrants();
+                self.fix_entrants(at);
             } else {
                 self.begin(at, None, None);
             }

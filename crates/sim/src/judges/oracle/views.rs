@@ -123,8 +123,9 @@ impl Oracle {
         let revealed = self.revealed.clone().unwrap_or_default();
         let draw = Self::commitment(&settings).map(|seed_hash| DrawView {
             seed_hash,
-            entrants: self.entrants.map(|(count, _, _)| count),
-            entrants_hash: self.entrants.map(|(_, hash, _)| hash),
+            entrants: self.entrants.map(|(count, ..)| count),
+            entrants_hash: self.entrants.map(|(_, hash, ..)| hash),
+            list_fixed_at: self.entrants.map(|(.., at)| at),
             seed: revealed.0,
             public_value: revealed.1,
         });

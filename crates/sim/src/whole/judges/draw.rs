@@ -6,10 +6,10 @@ use super::super::server::Server;
 use super::super::world::World;
 use crate::chance::Chance;
 use onrush_base::auth::hex;
-use onrush_core::Change;
 use onrush_core::change::{QueueChange, SaleChange, SetupChange};
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::settings::{Digest, Order, Settings};
+use onrush_core::{Change, Time};
 use onrush_store::FeedEntry;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
@@ -28,6 +28,7 @@ struct Drawn {
     /// Places that are neither gone nor in, in the order taken.
     waiting: Vec<PlaceId>,
     entrants: Option<Vec<PlaceId>>,
+    list_fixed_at: Option<Time>,
     seed: Option<Digest>,
     public_value: Option<String>,
     /// Entrants who still wait, in the order in which they are to come in.
@@ -69,18 +70,20 @@ async fn told(server: &Arc<Server>, event: &EventId, drawn: &Drawn, violations: 
         && told["seed"].as_str() == digits(drawn.seed).as_deref()
         && told["public_value"].as_str() == drawn.public_value.as_deref()
         && told["public_value_source"].as_str() == drawn.source.as_deref()
+        && told["list_fixed_at"].as_i64() == drawn.list_fixed_at.map(|at| at.0)
         && told["entrants"].as_u64() == list.map(|list| list.len() as u64)
         && told["entrants_hash"].as_str() == list.map(hash_of).as_deref();
     if !is_right {
         violations.push(format!(
             "the draw of {event} is told as {told}, and the journal has {:?}, {:?}, {:?} of {:?} and \
-             {:?} entrants with {:?}",
+             {:?} entrants with {:?}, fixed at {:?}",
             drawn.seed_hash,
             drawn.seed,
             drawn.public_value,
             drawn.source,
             list.map(<[_]>::len),
-            list.map(hash_of)
+            list.map(hash_of),
+            drawn.list_fixed_at
         ));
     }
 }
@@ -89,15 +92,15 @@ impl Drawn {
     fn of(event: &EventId, entries: &[Arc<FeedEntry>], violations: &mut Vec<String>) -> Self {
         let mut drawn = Self::default();
         let entries = entries.iter().filter(|entry| entry.event == *event);
-        for change in entries.flat_map(|entry| &entry.changes) {
-            if let Err(why) = drawn.add(change) {
+        for (at, change) in entries.flat_map(|it| it.changes.iter().map(|change| (it.at, change))) {
+            if let Err(why) = drawn.add(at, change) {
                 violations.push(format!("the draw of {event}: {why}"));
             }
         }
         drawn
     }
 
-    fn add(&mut self, change: &Change) -> Result<(), String> {
+    fn add(&mut self, at: Time, change: &Change) -> Result<(), String> {
         match change {
             Change::Setup(SetupChange::EventCreated { settings }) => {
                 let order = settings.room.as_ref().map(|room| &room.order);
@@ -107,7 +110,7 @@ impl Drawn {
                 self.promise(settings)
             }
             Change::Setup(SetupChange::SettingsChanged { settings }) => self.promise(settings),
-            Change::Queue(change) => self.queue(change),
+            Change::Queue(change) => self.queue(at, change),
             Change::Sale(SaleChange::SaleOpened { seed, public_value }) => {
                 self.open(*seed, public_value.as_deref())
             }
@@ -131,7 +134,7 @@ impl Drawn {
         Ok(())
     }
 
-    fn queue(&mut self, change: &QueueChange) -> Result<(), String> {
+    fn queue(&mut self, at: Time, change: &QueueChange) -> Result<(), String> {
         match change {
             QueueChange::PlaceTaken { place, .. } => self.waiting.push(*place),
             QueueChange::PlaceSeen { .. } => {}
@@ -142,7 +145,7 @@ impl Drawn {
                 if right != (list.len(), hash_of(&list)) {
                     return Err(format!("{right:?} are said to take part, not {list:?}"));
                 }
-                self.entrants = Some(list);
+                (self.entrants, self.list_fixed_at) = (Some(list), Some(at));
             }
             QueueChange::Admitted { place, .. } => {
                 let first = self.order.first().copied();
@@ -204,6 +207,8 @@ mod tests {
     use super::*;
     use onrush_core::ids::UserId;
 
+    const AT: Time = Time(1);
+
     fn place(number: u32) -> PlaceId {
         format!("{number:032x}").parse().expect("a place")
     }
@@ -217,8 +222,7 @@ mod tests {
     }
 
     fn admitted(place: PlaceId) -> Change {
-        let (until, at) = (onrush_core::Time(2), onrush_core::Time(1));
-        QueueChange::Admitted { place, user: user(), until, arrive_by: at }.into()
+        QueueChange::Admitted { place, user: user(), until: Time(2), arrive_by: AT }.into()
     }
 
     /// A draw among four, who are known to come in in this order, and one who came later.
@@ -227,17 +231,17 @@ mod tests {
         let mut drawn =
             Drawn { seed_hash: Some(Digest(Sha256::digest(seed.0).into())), ..Drawn::default() };
         for number in 1..=4 {
-            drawn.add(&taken(number)).expect("anybody may come");
+            drawn.add(AT, &taken(number)).expect("anybody may come");
         }
         let list: Vec<_> = (1..=4).map(place).collect();
         let hash = Sha256::digest(list.iter().map(|p| format!("{p}\n")).collect::<String>());
         let closed =
             QueueChange::PrequeueClosed { entrants: 4, entrants_hash: Digest(hash.into()) };
-        drawn.add(&closed.into()).expect("these are the four");
-        drawn.add(&taken(5)).expect("anybody may come later");
+        drawn.add(AT, &closed.into()).expect("these are the four");
+        drawn.add(AT, &taken(5)).expect("anybody may come later");
         let seed = Some(seed);
         let opened = SaleChange::SaleOpened { seed, public_value: Some("beacon".into()) };
-        drawn.add(&opened.into()).expect("this seed was promised");
+        drawn.add(AT, &opened.into()).expect("this seed was promised");
         let order = drawn.order.clone();
         (drawn, order)
     }
@@ -247,13 +251,13 @@ mod tests {
         let (mut drawn, order) = opened();
         assert_eq!(order.len(), 4);
         for place in &order {
-            drawn.add(&admitted(*place)).expect("it is their turn");
+            drawn.add(AT, &admitted(*place)).expect("it is their turn");
         }
-        drawn.add(&admitted(place(5))).expect("nobody else is left");
+        drawn.add(AT, &admitted(place(5))).expect("nobody else is left");
         let (mut drawn, order) = opened();
-        assert!(drawn.add(&admitted(order[1])).is_err());
+        assert!(drawn.add(AT, &admitted(order[1])).is_err());
         let (mut drawn, _) = opened();
-        assert!(drawn.add(&admitted(place(5))).is_err());
+        assert!(drawn.add(AT, &admitted(place(5))).is_err());
     }
 
     #[test]
@@ -269,6 +273,6 @@ mod tests {
         assert!(drawn.open(Some(Digest([8; 32])), None).is_err());
         assert!(drawn.open(None, None).is_err());
         let closed = QueueChange::PrequeueClosed { entrants: 1, entrants_hash: Digest([0; 32]) };
-        assert!(drawn.add(&closed.into()).is_err());
+        assert!(drawn.add(AT, &closed.into()).is_err());
     }
 }

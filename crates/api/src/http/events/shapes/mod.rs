@@ -181,6 +181,11 @@ pub struct DrawBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DigestText>, nullable = false)]
     entrants_hash: Option<Digest>,
+    /// When that list was fixed: a public value that was known by then proves nothing. Missing until
+    /// then, and if it was before this was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    list_fixed_at: Option<Time>,
     /// The seed, once it is revealed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DigestText>, nullable = false)]
@@ -196,7 +201,16 @@ impl DrawBody {
     #[must_use]
     pub fn new(view: EventView) -> Option<Self> {
         let public_value_source = view.settings.public_value_source().map(Into::into);
-        let DrawView { seed_hash, entrants, entrants_hash, seed, public_value } = view.draw?;
-        Some(Self { seed_hash, public_value_source, entrants, entrants_hash, seed, public_value })
+        let DrawView { seed_hash, entrants, entrants_hash, list_fixed_at, seed, public_value } =
+            view.draw?;
+        Some(Self {
+            seed_hash,
+            public_value_source,
+            entrants,
+            entrants_hash,
+            list_fixed_at,
+            seed,
+            public_value,
+        })
     }
 }
