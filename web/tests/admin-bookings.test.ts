@@ -248,7 +248,8 @@ test("promised value is told where the sale is opened, which does not open witho
   const field = page.getByLabel("Public value");
   expect(await field.evaluate((it: HTMLInputElement) => it.validity.valueMissing)).toBe(true);
   expect((await server.ask("GET", "/events/lot-promised/draw")).body.seed).toBeUndefined();
-  await field.fill("4 8 15 16 23 42");
+  await page.getByText("with single spaces between them").waitFor();
+  await field.fill("  4 8  15 16\u00a023 42 ");
   await dialog.getByRole("button", { name: "Open the sale" }).click();
   await page.getByText("Open", { exact: true }).waitFor();
   const draw = (await server.ask("GET", "/events/lot-promised/draw")).body;

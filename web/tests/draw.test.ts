@@ -55,7 +55,7 @@ function lotOf(seed: string, publicValue: string | undefined, place: string): bi
   return sha256(key, place).readBigUInt64BE() >> 12n;
 }
 
-for (const publicValue of [undefined, "7 11 23 31 42 44 – ☂"]) {
+for (const publicValue of [undefined, "7 11 23 31 42 44 + 9 (Extra)"]) {
   const event = publicValue ? "lot-value" : "lot";
   test(`browser computes the server's order: ${publicValue ? "a" : "no"} public value`, async () => {
     const tokens = await prequeue(event, 40);
@@ -121,6 +121,20 @@ test("promised value is read while people wait, and beside the value once the sa
   await page.getByText("Look up yourself whether it is the one that was promised.").waitFor();
   expect(await violations(page)).toEqual([]);
   expect(complaints).toEqual([]);
+  await close();
+});
+
+test("spaces of a public value are shown as they are hashed", async () => {
+  await prequeue("spaced", 1);
+  const { page, close } = await visit(browser);
+  await page.route("**/api/v1/events/spaced/draw", async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...answer, public_value: "4  8 15" } });
+  });
+  await page.goto(`${server.url}/events/spaced/draw`);
+  const value = page.getByRole("definition").filter({ hasText: "4 8 15" }).getByRole("code");
+  await value.waitFor();
+  expect(await value.innerText()).toBe("4  8 15");
   await close();
 });
 
