@@ -277,6 +277,32 @@ test("draw whose prequeue somebody else closed has its public value asked for al
   await close();
 });
 
+test("control room follows a promise that somebody else changes, and a list that they fix", async () => {
+  const event = "lot-followed";
+  await openEvent(server, event, {
+    settings: { room: { order: "draw", public_value_source: "the lottery of 4 December" } },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }],
+    phase: "prequeue",
+  });
+  const { page, close } = await visit(browser);
+  const looked = page.waitForResponse(`**/events/${event}/draw`);
+  await signIn(page, server, `/admin/events/${event}`);
+  await looked;
+  const source = "the lottery of 5 December";
+  await server.organise("PATCH", `/events/${event}/room`, { public_value_source: source });
+  await page.getByRole("button", { name: "Close prequeue", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText(source).waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  expect(await page.getByRole("button", { name: "Open the sale" }).count()).toBe(0);
+
+  await server.organise("POST", `/events/${event}/prequeue/close`);
+  await page.getByRole("button", { name: "Open the sale" }).click();
+  await dialog.getByText(`You promised: ${source}`).waitFor();
+  expect(await page.getByRole("button", { name: "Close prequeue" }).count()).toBe(0);
+  await close();
+});
+
 test("dialog stays until what was begun has an answer", async () => {
   await openEvent(server, "slow", { pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }] });
   const { page, close } = await visit(browser);
