@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Place } from "../src/api/schema";
+import type { NotedDraw } from "../src/buyer/queue/noted";
 import { contentOf, launch, PHONE, violations, visit } from "./browser";
 import { openEvent, Server } from "./server";
 
@@ -170,6 +171,83 @@ test("fingerprint that was noted before and has changed is shown as changed", as
   });
   await page.reload();
   await page.getByText(/your browser noted another one: [0-9a-f]{64}\. Ask the organiser why\./).waitFor();
+  await close();
+});
+
+/** What this browser noted of a draw. */
+function notesOf(page: Page, event: string): Promise<NotedDraw> {
+  return page.evaluate((name) => JSON.parse(localStorage.getItem(name) ?? "{}"), `onrush.draw.${event}`);
+}
+
+test("promise that was noted before and is another one, or gone, is shown as such", async () => {
+  const source = "the lottery of 4 December";
+  await prequeue("repromised", 1);
+  const promise = (source: string | null) =>
+    server.organise("PATCH", "/events/repromised/room", { public_value_source: source });
+  await promise(source);
+  const { page, complaints, close } = await visit(browser);
+  await page.goto(`${server.url}/events/repromised/draw`);
+  await page.getByText(/^Your browser noted this promise on/).waitFor();
+  await promise("the lottery of 5 December");
+  await page.reload();
+  await page.getByText(/^On .* another public value was promised: the lottery of 4 December\. Ask/).waitFor();
+  await promise(null);
+  await page.reload();
+  await page.getByText("None is promised").waitFor();
+  await page.getByText(`a public value was promised that is not promised any more: ${source}. Ask`).waitFor();
+  expect(await violations(page)).toEqual([]);
+  // Back to what it was: this browser saw nothing else first.
+  await promise(source);
+  await page.reload();
+  await page.getByText(source, { exact: true }).waitFor();
+  expect(await page.getByText("Ask the organiser why").count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("notes of a browser that noted no promises yet are read", async () => {
+  await prequeue("old-notes", 1);
+  await server.organise("PATCH", "/events/old-notes/room", { public_value_source: "the lottery" });
+  const { seed_hash: hash } = (await server.ask("GET", "/events/old-notes/draw")).body;
+  const { page, close } = await visit(browser);
+  await page.goto(server.url);
+  const old: NotedDraw = { seedHash: { hash, at: Date.now() - 3_600_000 } };
+  await page.evaluate((text) => localStorage.setItem("onrush.draw.old-notes", text), JSON.stringify(old));
+  await page.goto(`${server.url}/events/old-notes/draw`);
+  await page.getByText(/^Your browser noted it on .*, and it is still the same\.$/).waitFor();
+  await page.getByText(/^Your browser noted this promise on/).waitFor();
+  expect(await notesOf(page, "old-notes")).toMatchObject({ ...old, source: { text: "the lottery" } });
+  await close();
+});
+
+test("waiting page that is left open notes the list before the sale opens", async () => {
+  const event = "left-open";
+  await prequeue(event, 2);
+  await server.organise("PATCH", `/events/${event}/room`, { public_value_source: "the lottery" });
+  const { page, complaints, close } = await visit(browser, PHONE);
+  await page.goto(`${server.url}/events/${event}/queue`);
+  await page.getByText("3 people are here, you among them.").waitFor();
+  await server.organise("PATCH", `/events/${event}`, { opens_at: Date.now() + 4_000 });
+  await page.reload();
+  const hash = async () => (await notesOf(page, event)).entrantsHash?.hash;
+  await expect.poll(hash, { timeout: 20_000 }).toMatch(/^[0-9a-f]{64}$/);
+  const draw = (await server.ask("GET", `/events/${event}/draw`)).body;
+  expect(await hash()).toBe(draw.entrants_hash);
+  expect(draw.seed).toBeUndefined();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("time at which the list was fixed is told", async () => {
+  await prequeue("fixed-at", 1);
+  await server.organise("POST", "/events/fixed-at/prequeue/close");
+  const { page, close } = await visit(browser);
+  await page.route("**/api/v1/events/fixed-at/draw", async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...answer, list_fixed_at: Date.UTC(2026, 11, 5, 18, 0) } });
+  });
+  await page.goto(`${server.url}/events/fixed-at/draw`);
+  await page.getByText(/^Fixed on Dec 5, 2026, 6:00\sPM$/).waitFor();
   await close();
 });
 

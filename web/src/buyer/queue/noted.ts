@@ -1,6 +1,6 @@
 /**
- * The fingerprints of a draw as this browser saw them first: what was noted before the draw is
- * proof afterwards.
+ * The fingerprints of a draw, and its promise, as this browser saw them first: what was noted before
+ * the draw is proof afterwards.
  */
 import { ask, path } from "../../api/client";
 import type { Draw } from "../../api/schema";
@@ -12,9 +12,16 @@ export interface Noted {
   at: number;
 }
 
+export interface NotedSource {
+  text: string;
+  at: number;
+}
+
 export interface NotedDraw {
   seedHash?: Noted;
   entrantsHash?: Noted;
+  /** Which public value was promised; missing in older notes, too. */
+  source?: NotedSource;
 }
 
 const name = (event: string) => `onrush.draw.${event}`;
@@ -29,6 +36,7 @@ export function note(event: string, draw: Draw): NotedDraw {
   const at = clock.now();
   noted.seedHash ??= { hash: draw.seed_hash, at };
   if (draw.entrants_hash) noted.entrantsHash ??= { hash: draw.entrants_hash, at };
+  if (draw.public_value_source !== undefined) noted.source ??= { text: draw.public_value_source, at };
   // A browser that keeps nothing is a witness as long as the page lives.
   store.write(name(event), noted);
   return noted;
@@ -36,12 +44,15 @@ export function note(event: string, draw: Draw): NotedDraw {
 
 /**
  * The same for pages that show no draw: whoever waits sees the fingerprint before they can know how
- * it ends.
+ * it ends. `undefined` if the draw cannot be had.
  */
-export async function noteDraw(event: string): Promise<void> {
+export async function noteDraw(event: string): Promise<Draw | undefined> {
   try {
-    note(event, await ask<Draw>(path`/events/${event}/draw`));
+    const draw = await ask<Draw>(path`/events/${event}/draw`);
+    note(event, draw);
+    return draw;
   } catch {
     // The page of the draw notes it when it is opened.
+    return undefined;
   }
 }
