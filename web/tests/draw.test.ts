@@ -234,6 +234,31 @@ test("waiting page that is left open notes the list before the sale opens", asyn
   const draw = (await server.ask("GET", `/events/${event}/draw`)).body;
   expect(await hash()).toBe(draw.entrants_hash);
   expect(draw.seed).toBeUndefined();
+  await page.getByText("The list is fixed. The organiser opens the sale once").waitFor();
+  expect(await page.getByText("The sale opens any moment now").count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("who waits for a promised draw is told when its list is fixed, not when the sale opens", async () => {
+  const event = "told";
+  const hour = 3_600_000;
+  await openEvent(server, event, {
+    settings: {
+      prequeue_at: Date.now() + hour,
+      opens_at: Date.now() + 2 * hour,
+      room: { order: "draw", public_value_source: "the lottery" },
+    },
+    phase: "scheduled",
+  });
+  const { page, complaints, close } = await visit(browser, PHONE);
+  await page.goto(`${server.url}/events/${event}/queue`);
+  await page.getByText(/^The list for the draw is fixed on .* at the latest\. The organiser opens/).waitFor();
+  await server.organise("POST", `/events/${event}/prequeue`);
+  await page.getByText("The list for the draw is fixed, at the latest, in").waitFor();
+  await page.getByText(/^On .*\. The organiser opens the sale after that/).waitFor();
+  expect(await page.getByText(/^(Opens in|The sale)/).count()).toBe(0);
+  expect(await violations(page)).toEqual([]);
   expect(complaints).toEqual([]);
   await close();
 });

@@ -184,6 +184,48 @@ test("draw is explained with the seed's fingerprint", async () => {
   await close();
 });
 
+test("sale of a draw that was promised a value waits for its organiser, and its page says so", async () => {
+  const source = "the lottery of 5 December";
+  const event = "promised";
+  await openEvent(server, event, {
+    pools: GA,
+    settings: { room: { order: "draw", public_value_source: source }, opens_at: Date.now() + HOUR_MS },
+    phase: "prequeue",
+  });
+  const { page, complaints, close } = await visit(browser);
+  await page.goto(server.url);
+  const card = page.getByRole("listitem").filter({ hasText: `Event ${event}` });
+  await card.getByText(/^Draw: the list is fixed on .* at the latest$/).waitFor();
+  await page.clock.install();
+  await page.goto(`${server.url}/events/${event}`);
+  await page.getByText(`The organiser has promised this one: ${source}`).waitFor();
+  await page.getByText("The list for the draw is fixed, at the latest, in").waitFor();
+  expect(await page.getByText("The sale opens in").count()).toBe(0);
+  await server.organise("PATCH", `/events/${event}`, { opens_at: Date.now() + 2_000 });
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  const waits = "The list is fixed. The organiser opens the sale once the promised value is known.";
+  await page.getByText(waits).waitFor();
+  expect(await page.getByText("Any moment now").count()).toBe(0);
+
+  // Nothing is about to happen, so it is looked at as seldom as ever.
+  let looks = 0;
+  page.on("request", (request) => (looks += Number(request.url().endsWith(`/events/${event}`))));
+  const looked = page.waitForResponse(`**/events/${event}/availability`);
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await (await looked).finished();
+  await page.evaluate(() => fetch("/api/v1/events").then((answer) => answer.text()));
+  const before = looks;
+  await page.clock.fastForward(3_000);
+  await page.evaluate(() => fetch("/api/v1/events").then((answer) => answer.text()));
+  expect(looks).toBe(before);
+
+  await page.goto(server.url);
+  await card.getByText(waits).waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("sold out, paused and closed sales say so", async () => {
   await openEvent(server, "phases", {
     pools: [{ pool: "ga", capacity: 1, price_minor: 0 }],
