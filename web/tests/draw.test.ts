@@ -263,6 +263,36 @@ test("who waits for a promised draw is told when its list is fixed, not when the
   await close();
 });
 
+test("who joins after the list is fixed is told that they come after it", async () => {
+  await prequeue("late", 2);
+  await server.organise("POST", "/events/late/prequeue/close");
+  const { page, complaints, close } = await visit(browser, PHONE);
+  await page.goto(`${server.url}/events/late/queue`);
+  await page.getByText("3 people are here, you among them.").waitFor();
+  await page.getByText("The list for the draw is fixed with 2 people; whoever joins now comes").waitFor();
+  expect(await page.getByText("has the same chance").count()).toBe(0);
+  expect(await violations(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("promised draw whose list is fixed before its time is not counted down to it", async () => {
+  const event = "listed-early";
+  await openEvent(server, event, {
+    settings: {
+      opens_at: Date.now() + 3_600_000,
+      room: { order: "draw", public_value_source: "the lottery" },
+    },
+    phase: "prequeue",
+  });
+  await server.organise("POST", `/events/${event}/prequeue/close`);
+  const { page, close } = await visit(browser);
+  await page.goto(`${server.url}/events/${event}/queue`);
+  await page.getByText("The list is fixed. The organiser opens the sale once").waitFor();
+  expect(await page.getByRole("timer").count()).toBe(0);
+  await close();
+});
+
 test("time at which the list was fixed is told", async () => {
   await prequeue("fixed-at", 1);
   await server.organise("POST", "/events/fixed-at/prequeue/close");
