@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Place } from "../src/api/schema";
+import type { Draw, Place } from "../src/api/schema";
 import type { NotedDraw } from "../src/buyer/queue/noted";
 import { contentOf, launch, PHONE, violations, visit } from "./browser";
 import { openEvent, Server } from "./server";
@@ -303,6 +303,52 @@ test("time at which the list was fixed is told", async () => {
   });
   await page.goto(`${server.url}/events/fixed-at/draw`);
   await page.getByText(/^Fixed on Dec 5, 2026, 6:00\sPM$/).waitFor();
+  await close();
+});
+
+/** A draw that was promised a value and opened with one, before a visitor who saw the promise. */
+async function promisedAndOpened(event: string) {
+  await prequeue(event, 3);
+  await server.organise("PATCH", `/events/${event}/room`, { public_value_source: "the lottery" });
+  const { page, close } = await visit(browser);
+  await page.goto(`${server.url}/events/${event}/draw`);
+  await page.getByText(/^Your browser noted this promise on/).waitFor();
+  await server.organise("POST", `/events/${event}/prequeue/close`);
+  await server.organise("POST", `/events/${event}/open`, { public_value: "4 8 15" });
+  /** What the server would answer if it told this instead. */
+  const tell = async (instead: Partial<Draw>) => {
+    await page.unroute(`**/api/v1/events/${event}/draw`);
+    await page.route(`**/api/v1/events/${event}/draw`, async (route) => {
+      const answer = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...answer, ...instead } });
+    });
+    await page.reload();
+    await check(page);
+  };
+  return { page, close, tell };
+}
+
+test("promised draw that was opened without a value is not as it was announced", async () => {
+  const { page, close, tell } = await promisedAndOpened("broken");
+  await tell({});
+  await page.getByText("The draw is as it was announced").waitFor();
+  await page.getByText("A public value was promised, and one was mixed in.").waitFor();
+  await tell({ public_value: undefined });
+  await page.getByText("The draw is not as it was announced").waitFor();
+  await page.getByText("A public value was promised, but none was mixed in.").waitFor();
+  await page.getByText("The list is the one whose fingerprint was published.").waitFor();
+  await close();
+});
+
+test("draw whose promise is not the one that was noted, or gone, is not as it was announced", async () => {
+  const { page, close, tell } = await promisedAndOpened("exchanged");
+  for (const public_value_source of ["another lottery", undefined]) {
+    await tell({ public_value_source });
+    await page.getByText("The draw is not as it was announced").waitFor();
+    await page.getByText("What was promised is not what your browser noted earlier.").waitFor();
+    await page.getByText("The seed is the one whose fingerprint was published.").waitFor();
+  }
+  expect(await page.getByText("A public value was promised, and").count()).toBe(0);
   await close();
 });
 

@@ -11,6 +11,13 @@ export interface Checked {
   isSeedRight: boolean;
   isListRight: boolean;
   isCountRight: boolean;
+  /**
+   * Whether a public value was mixed in, where one was promised; missing where none was. That it is
+   * the promised one is for people to judge.
+   */
+  isPromiseKept?: boolean | undefined;
+  /** Whether what is promised is what this browser noted, if it noted a promise. */
+  isPromiseSame: boolean;
   order: Lot[];
   tookMs: number;
 }
@@ -24,10 +31,13 @@ export async function checkDraw(
   const list = await (await send(path`/events/${event}/draw/entrants`, { signal })).text();
   const startedAt = performance.now();
   const drawn = await inWorker({ seed: draw.seed!, publicValue: draw.public_value, list }, signal);
+  const source = draw.public_value_source;
   return {
     isSeedRight: agrees(drawn.seedHash, draw.seed_hash, noted.seedHash),
     isListRight: agrees(drawn.listHash, draw.entrants_hash, noted.entrantsHash),
     isCountRight: drawn.order.length === draw.entrants,
+    isPromiseKept: source === undefined ? undefined : draw.public_value !== undefined,
+    isPromiseSame: noted.source === undefined || noted.source.text === source,
     order: drawn.order,
     tookMs: performance.now() - startedAt,
   };
