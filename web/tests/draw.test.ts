@@ -230,7 +230,7 @@ test("waiting page that is left open notes the list before the sale opens", asyn
   await server.organise("PATCH", `/events/${event}`, { opens_at: Date.now() + 4_000 });
   await page.reload();
   const hash = async () => (await notesOf(page, event)).entrantsHash?.hash;
-  await expect.poll(hash, { timeout: 20_000 }).toMatch(/^[0-9a-f]{64}$/);
+  await expect.poll(hash, { timeout: 60_000 }).toMatch(/^[0-9a-f]{64}$/);
   const draw = (await server.ask("GET", `/events/${event}/draw`)).body;
   expect(await hash()).toBe(draw.entrants_hash);
   expect(draw.seed).toBeUndefined();
