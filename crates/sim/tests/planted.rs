@@ -7,7 +7,7 @@ use onrush_sim::simulate_planted;
 use std::collections::BTreeMap;
 
 /// Seeds that are tried for each bug.
-const MOST_SEEDS: u64 = 1_500;
+const MOST_SEEDS: u64 = 500;
 
 /// The first seed that shows a bug: after how many commands, and found by whom.
 fn find(bug: Bug) -> Option<(u64, u64, &'static str)> {
