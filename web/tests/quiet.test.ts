@@ -1,9 +1,10 @@
 /** Pages ask when there is a reason to: one that asked again for each answer would be a flood of its own. */
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Page, Request } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch } from "./browser";
-import { type Scene, setUpScenes, visitEach } from "./scenes";
-import { Server } from "./server";
+import { hold } from "./checkout";
+import { enter, type Scene, setUpScenes, visitEach } from "./scenes";
+import { openEvent, Server } from "./server";
 
 let server: Server;
 let browser: Browser;
@@ -21,24 +22,55 @@ afterAll(async () => {
 
 /** Answers to wait for, one after the other: a page that asks all the time does so in between. */
 const ROUNDS = 30;
+/** What a page needs at first, or looks at now and then, leaves a window free sooner or later. */
+const WINDOWS = 20;
+
+/** How often a page asked in windows of some answers each, until one was free: the last one, if any was. */
+async function windowsOf(page: Page): Promise<number[]> {
+  let asked = 0;
+  const count = (request: Request) => (asked += Number(request.url().includes("/api/")));
+  page.on("request", count);
+  const windows: number[] = [];
+  while (windows.length < WINDOWS && windows.at(-1) !== 0) {
+    const before = asked;
+    await page.evaluate(async (rounds) => {
+      for (let round = 0; round < rounds; round += 1) await fetch("/healthz");
+    }, ROUNDS);
+    windows.push(asked - before);
+  }
+  page.off("request", count);
+  return windows;
+}
 
 test("no page asks for anything again and again", { timeout: 600_000 }, async () => {
   const restless: string[] = [];
-  const look = async (page: Page, scene: Scene) => {
-    let asked = 0;
-    page.on("request", (request) => (asked += Number(request.url().includes("/api/"))));
-    const inOneWindow = async () => {
-      const before = asked;
-      await page.evaluate(async (rounds) => {
-        for (let round = 0; round < rounds; round += 1) await fetch("/healthz");
-      }, ROUNDS);
-      return asked - before;
-    };
-    // What a page needs at first, or looks at now and then, leaves a window free sooner or later.
-    const windows = [];
-    while (windows.length < 20 && windows.at(-1) !== 0) windows.push(await inOneWindow());
+  await visitEach(browser, server, scenes, async (page, scene) => {
+    const windows = await windowsOf(page);
     if (windows.at(-1) !== 0) restless.push(`${scene.name}: ${windows.join(" ")}`);
-  };
-  await visitEach(browser, server, scenes, look);
+  });
   expect(restless).toEqual([]);
+});
+
+test("end that the server has not noticed yet is asked about now and then", async () => {
+  const token = await server.visitor();
+  await openEvent(server, "over", {
+    settings: { room: null },
+    pools: [{ pool: "floor", capacity: 5, price_minor: 100 }],
+  });
+  await hold(server, token, "over", { pools: { floor: 1 } });
+  const { page, complaints, close } = await enter(browser, server, { token });
+  const over = Date.now() - 5_000;
+  let isAsked = false;
+  await page.route("**/api/v1/**bookings**", async (route) => {
+    const text = await (await route.fetch()).text();
+    isAsked ||= text.includes('"until":');
+    const body = text.replaceAll(/"until":\d+/g, `"until":${over}`);
+    await route.fulfill({ contentType: "application/json", body });
+  });
+  await page.goto(`${server.url}/bookings`);
+  await page.getByRole("timer").first().waitFor();
+  expect(isAsked).toBe(true);
+  expect((await windowsOf(page)).at(-1)).toBe(0);
+  expect(complaints).toEqual([]);
+  await close();
 });

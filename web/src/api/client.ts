@@ -131,13 +131,20 @@ export async function persist<T>(path: string, wish: Ask = {}, tries = 5): Promi
     try {
       return await ask<T>(path, wish);
     } catch (error) {
-      const again = error instanceof NoAnswer || (error instanceof Refused && error.retryable);
+      const again = error instanceof NoAnswer || (error instanceof Refused && isWorthTrying(error));
       if (!again || round >= tries || wish.signal?.aborted) throw error;
       const pauseMs = 300 * 2 ** round * (0.5 + Math.random());
       const wantedMs = error instanceof Refused ? (error.retryAfterS ?? 0) * 1_000 : 0;
-      await new Promise((resolve) => setTimeout(resolve, Math.max(pauseMs, wantedMs)));
+      // Who was refused together comes back one by one.
+      const waitMs = Math.max(pauseMs, wantedMs * (1 + Math.random()));
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   }
+}
+
+/** Whether another try soon may do; a full queue gets room when others leave it, which takes longer. */
+function isWorthTrying(refusal: Refused): boolean {
+  return refusal.retryable && refusal.code !== "QUEUE_FULL";
 }
 
 /** A fresh key for one wish. */

@@ -161,7 +161,8 @@ class Follower {
     }
     this.#poller.start();
     const pauseMs = Math.min(this.#shunned.websocket, this.#shunned.sse) - performance.now();
-    this.#timer = setTimeout(() => void this.#connect(), Math.max(pauseMs, RETRY_STREAM_MS / 2));
+    const waitMs = Math.max(pauseMs, RETRY_STREAM_MS / 2) * (0.75 + 0.5 * Math.random());
+    this.#timer = setTimeout(() => void this.#connect(), waitMs);
   }
 
   async #open(kind: StreamKind): Promise<Stream | undefined> {

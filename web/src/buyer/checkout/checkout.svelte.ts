@@ -22,6 +22,8 @@ const FOUND = 200;
 const ENDING_MS = 60_000;
 /** The longest pause before another look; browsers' timers do not reach much further. */
 const LONGEST_MS = 24 * 3_600_000;
+/** The longest pause while the server cannot be reached, or says that it cannot answer. */
+const LONGEST_AWAY_MS = 15_000;
 
 export class Checkout {
   readonly id: string;
@@ -64,6 +66,9 @@ export class Checkout {
   #isOpen = false;
   #isLinkKept = false;
   #looking: Promise<void> | undefined;
+  /** How often in a row nothing was to be had, and how long the server asked to wait. */
+  #misses = 0;
+  #wantedMs = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Keys of wishes that have no answer yet. */
   readonly #keys = new Map<string, string>();
@@ -134,6 +139,7 @@ export class Checkout {
       }
       this.failure = undefined;
       this.isAway = false;
+      this.#misses = 0;
       // As long as it is held, the request may still arrive; asked again, it has the same key.
       if (booking.status !== "held") this.isPaymentUnknown = false;
       this.nowMs = clock.now();
@@ -142,6 +148,8 @@ export class Checkout {
     } catch (error) {
       this.isAway = error instanceof NoAnswer || (error instanceof Refused && error.retryable);
       if (!this.booking || !this.isAway) this.failure = error;
+      this.#misses += 1;
+      this.#wantedMs = error instanceof Refused ? (error.retryAfterS ?? 0) * 1_000 : 0;
     }
   }
 
@@ -188,7 +196,11 @@ export class Checkout {
 
   /** When to look next: live messages come on top. */
   #pauseMs(): number | undefined {
-    if (this.isAway) return 2_000;
+    if (this.isAway) {
+      // A server in trouble is asked less often, and not by all at once when it is back.
+      const ownMs = Math.min(1_000 * 2 ** this.#misses, LONGEST_AWAY_MS);
+      return Math.max(ownMs, this.#wantedMs) * (0.75 + 0.5 * Math.random());
+    }
     switch (this.outcome) {
       case "held":
         return this.booking!.until! <= clock.now() ? 700 : 15_000;

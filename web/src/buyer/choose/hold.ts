@@ -77,7 +77,8 @@ export async function hold(
         return error instanceof Refused ? { is: "refused", refusal: error } : { is: "unknown" };
       if (error instanceof NoAnswer) unheard();
       const wantedMs = error instanceof Refused ? (error.retryAfterS ?? 0) * 1_000 : 0;
-      await new Promise((resolve) => setTimeout(resolve, Math.max(wantedMs, PAUSE_MS * round)));
+      const waitMs = Math.max(wantedMs, PAUSE_MS * round) * (1 + Math.random());
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   }
 }

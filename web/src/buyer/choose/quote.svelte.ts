@@ -64,7 +64,8 @@ export class Cost {
       const isWorthIt = error instanceof NoAnswer || (error instanceof Refused && error.retryable);
       if (!isWorthIt) return;
       const wantedMs = error instanceof Refused ? (error.retryAfterS ?? 0) * 1_000 : 0;
-      this.#waiting = setTimeout(() => void this.#ask(wish, of), Math.max(AGAIN_MS, wantedMs));
+      const waitMs = Math.max(AGAIN_MS, wantedMs) * (1 + Math.random());
+      this.#waiting = setTimeout(() => void this.#ask(wish, of), waitMs);
     }
   }
 }

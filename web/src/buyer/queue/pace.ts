@@ -1,5 +1,5 @@
 /** How fast the line moves, and what that means for a position in it. */
-import { ask, path } from "../../api/client";
+import { ask, path, Refused } from "../../api/client";
 import type { Event, Pace as Answer, Units } from "../../api/schema";
 
 /**
@@ -18,7 +18,9 @@ export interface Wait {
 export async function askPace(event: string): Promise<Pace | undefined> {
   try {
     return await ask<Answer>(path`/events/${event}/pace`);
-  } catch {
+  } catch (error) {
+    // A server that is busy is not asked for something else at once.
+    if (!(error instanceof Refused) || error.retryable) return undefined;
     try {
       const { admission, units } = await ask<Event>(path`/events/${event}`);
       return { admission, units };

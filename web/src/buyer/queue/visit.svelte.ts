@@ -21,6 +21,8 @@ export type Standing =
 
 /** How often a full queue is tried again. */
 const FULL_MS = 20_000;
+/** Within which time everybody has asked anew what a change of phase changes besides. */
+const SPREAD_MS = 5_000;
 
 export class QueueVisit {
   readonly event: string;
@@ -46,6 +48,8 @@ export class QueueVisit {
   #heard = 0;
   #isOver = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #viewTimer: ReturnType<typeof setTimeout> | undefined;
+  #soon: ReturnType<typeof setTimeout> | undefined;
 
   constructor(event: string) {
     this.event = event;
@@ -73,6 +77,8 @@ export class QueueVisit {
     this.#isOver = true;
     this.#unfollow();
     clearTimeout(this.#timer);
+    clearTimeout(this.#viewTimer);
+    clearTimeout(this.#soon);
   }
 
   /**
@@ -127,11 +133,25 @@ export class QueueVisit {
       ]);
       this.view = view;
       this.admission = view.admission;
-      this.#phaseIs(view.phase);
+      this.#phaseIs(view.phase, true);
       this.#note(place, heard === this.#heard);
     } catch {
       // What is shown stays; `follow` tells when the server is back.
     }
+  }
+
+  /**
+   * The same for a time that everybody waits for: a message tells what happened then, and who heard
+   * of nothing asks a little later, not all at once.
+   */
+  refreshSoon(): void {
+    if (this.#soon !== undefined) return;
+    const before = this.phase;
+    const look = () => {
+      this.#soon = undefined;
+      if (this.phase === before) void this.refresh();
+    };
+    this.#soon = setTimeout(look, 1_000 + 2 * SPREAD_MS * Math.random());
   }
 
   #connected(connection: Connection): void {
@@ -174,15 +194,14 @@ export class QueueVisit {
     return !this.#record.ended && (last === undefined || last.place === place);
   }
 
-  #phaseIs(phase: Phase): void {
+  /** `isRead` is said where the event was asked for together with it. */
+  #phaseIs(phase: Phase, isRead = false): void {
     const hasChanged = phase !== this.phase;
     this.phase = phase;
     if (!hasChanged) return;
+    clearTimeout(this.#viewTimer);
     // The opening changes times and numbers of the event as well.
-    void ask<Event>(path`/events/${this.event}`).then(
-      (view) => (this.view = view),
-      () => {},
-    );
+    if (!isRead) this.#viewTimer = setTimeout(() => void this.#askView(), SPREAD_MS * Math.random());
     if (this.standing.is === "early" && (phase === "prequeue" || phase === "open")) void this.join();
   }
 
@@ -305,6 +324,14 @@ export class QueueVisit {
       this.#timer = setTimeout(() => void this.join(), pauseMs);
     } else {
       this.standing = { is: "failed", error };
+    }
+  }
+
+  async #askView(): Promise<void> {
+    try {
+      this.view = await ask<Event>(path`/events/${this.event}`);
+    } catch {
+      // What was known of it is of use without it.
     }
   }
 
