@@ -263,11 +263,16 @@ test("answer about seats that was overtaken takes nothing back that is known by 
 test("what a stream told while an answer about seats was long under way is not taken back", async () => {
   await open("slow");
   let hangUp = (): void => {};
+  let heard = 0;
   const { page, complaints, close } = await shopper("slow", {
     before: (page) =>
       page.routeWebSocket(/\/ws\?/, (socket) => {
+        heard = 0;
         hangUp = () => void socket.close();
-        socket.connectToServer().onMessage((message) => socket.send(message));
+        socket.connectToServer().onMessage((message) => {
+          heard += 1;
+          socket.send(message);
+        });
       }),
   });
   let answer: (() => Promise<void>) | undefined;
@@ -275,8 +280,11 @@ test("what a stream told while an answer about seats was long under way is not t
     const response = await route.fetch();
     answer = () => route.fulfill({ response });
   });
+  const first = hangUp;
   hangUp();
   await expect.poll(() => answer).toBeDefined();
+  // The stream that comes after it is there: what happens from now on is told by that one.
+  await expect.poll(() => hangUp !== first && heard > 0).toBe(true);
   await holdSeat("slow", "D-1", await server.visitor());
   await expect.poll(() => seat(page, "D", 1).getAttribute("aria-disabled")).toBe("true");
   // Long enough for a later message to push the first out of those that are kept.
