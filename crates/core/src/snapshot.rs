@@ -175,8 +175,8 @@ pub struct GoneRow {
 /// Whether rows that were kept are those of the state that they should be.
 ///
 /// Rows that an older version kept know nothing of places that are gone, not what claims were
-/// first told, not in which order a user held what they held within one millisecond, and not when
-/// the engine was away: what they lack is not held against them.
+/// first told, not in which order a user held what they held within one millisecond, not when the
+/// engine was away, and not when a draw's list was fixed: what they lack is not held against them.
 #[must_use]
 pub fn agree(
     kept: impl IntoIterator<Item = SnapshotRow>,
@@ -205,8 +205,14 @@ pub fn agree(
 fn is_kept(row: &SnapshotRow, expected: &SnapshotRow) -> bool {
     match (row, expected) {
         (SnapshotRow::Event(row), SnapshotRow::Event(expected)) => {
-            let gaps = row.gaps.clone();
-            gaps.are_among(&expected.gaps) && **row == EventRow { gaps, ..(**expected).clone() }
+            let mut told = (**expected).clone();
+            told.gaps = row.gaps.clone();
+            if let (Some(kept), Some(entrants)) = (&row.entrants, &mut told.entrants)
+                && kept.fixed_at.is_none()
+            {
+                entrants.fixed_at = None;
+            }
+            told.gaps.are_among(&expected.gaps) && **row == told
         }
         (row, expected) => row == expected,
     }

@@ -3,8 +3,9 @@
 use crate::stage::{Stage, join, settings};
 use onrush_core::question::EventNow;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
+use onrush_core::snapshot::{SnapshotRow, agree};
 use onrush_core::waiting_room::draw;
-use onrush_core::{Command, Refusal};
+use onrush_core::{Command, Refusal, Time};
 
 const SEED: Digest = Digest([7; 32]);
 const SOURCE: &str =
@@ -130,6 +131,25 @@ fn when_the_list_was_fixed_is_told_from_then_on() {
     stage.check_recovery();
     stage.ok(open(SEED, Some("4 8 15 16 23 42")));
     assert_eq!(told(&stage).expect("a draw").list_fixed_at, fixed_at);
+}
+
+#[test]
+fn a_snapshot_of_before_the_lists_time_was_kept_still_agrees() {
+    let mut stage = prequeue(Some(SOURCE));
+    stage.ok(Command::ClosePrequeue);
+    let rows: Vec<_> = stage.event.snapshot().collect();
+    let with = |fixed_at: Option<Time>| -> Vec<_> {
+        let set = |mut row: SnapshotRow| {
+            if let SnapshotRow::Event(event) = &mut row {
+                event.entrants.as_mut().expect("a list").fixed_at = fixed_at;
+            }
+            row
+        };
+        rows.iter().cloned().map(set).collect()
+    };
+    assert!(with(None) != rows && agree(with(None), rows.clone()));
+    assert!(!agree(with(Some(Time(1))), rows.clone()), "another time");
+    assert!(!agree(rows.clone(), with(None)), "a time that nobody noted");
 }
 
 #[test]
