@@ -14,7 +14,7 @@ use onrush_core::question::{AvailabilityNow, EventNow, SeatsNow};
 use onrush_core::settings::Settings;
 use onrush_core::view::AvailabilityView;
 use onrush_ledger::LedgerError;
-use onrush_ledger::money::{Refund, RefundStatus};
+use onrush_ledger::money::{Payment, Refund, RefundStatus};
 use onrush_ledger::receipt::{RECEIPTS_AT_ONCE, ReceiptBasis, ReceiptDraft, Seller, Series};
 use onrush_ledger::saga::Transition;
 use onrush_store::{Ask, Engine, Failure};
@@ -66,7 +66,7 @@ impl Clerk {
         Self { issuer, told: Mutex::default(), bell: Notify::new() }
     }
 
-    /// Says which bookings were confirmed, or had money go back.
+    /// Says which bookings were confirmed, or had money taken or go back.
     pub(super) fn tell(&self, bookings: impl IntoIterator<Item = BookingId>) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let before = told.len();
@@ -82,14 +82,18 @@ impl Clerk {
 }
 
 impl Sagas {
-    /// Writes a transition down, and tells the clerk if money went back by it.
+    /// Writes a transition down, and tells the clerk of money that was taken or went back.
+    ///
+    /// A payment that the ledger had lost is found after the follower told of its booking. To be told
+    /// once too often does the clerk no harm.
     pub(super) async fn advance_and_tell_clerk(
         &self,
         transition: Transition,
     ) -> Result<(), LedgerError> {
+        let taken = |payment: &Payment| payment.captured_minor > 0;
         let done = |refund: &Refund| refund.status == RefundStatus::Done;
-        let gave_back = transition.refunds.iter().any(done);
-        let booking = gave_back.then(|| transition.saga.booking.clone());
+        let moved = transition.payments.iter().any(taken) || transition.refunds.iter().any(done);
+        let booking = moved.then(|| transition.saga.booking.clone());
         self.ledger.advance(transition).await?;
         if let Some(clerk) = &self.clerk {
             clerk.tell(booking);

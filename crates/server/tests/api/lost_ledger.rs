@@ -1,9 +1,11 @@
 //! Payments that the ledger has lost, while the journal knows what they bought.
 
 use crate::books::audited;
+use crate::receipts::{issued, seller};
 use crate::shop::Shop;
 use crate::till::Till;
 use crate::webhooks::{AMOUNT_MINOR, shop_with};
+use onrush_base::config::Config;
 use onrush_core::saga::{Stage, Step};
 use onrush_ledger::saga::SagaRecord;
 use onrush_saga::Action;
@@ -16,6 +18,11 @@ const PART_MINOR: i64 = 2_000;
 
 /// The same shop, accepted without its ledger.
 async fn without_its_ledger(shop: Shop, till: &Till) -> Shop {
+    without_its_ledger_and(shop, till, |_| {}).await
+}
+
+/// The same with other settings.
+async fn without_its_ledger_and(shop: Shop, till: &Till, change: impl FnOnce(&mut Config)) -> Shop {
     let Shop { server, clock, dir } = shop;
     server.shutdown().await;
     for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
@@ -26,6 +33,7 @@ async fn without_its_ledger(shop: Shop, till: &Till) -> Shop {
     Shop::start_in(dir, clock, |config| {
         till.configure(config);
         config.accept_restored = true;
+        change(config);
     })
     .await
 }
@@ -72,6 +80,24 @@ async fn a_booking_that_was_cancelled_before_the_ledger_was_lost_is_refunded_all
         assert_eq!(record.refunds[0].amount_minor, PART_MINOR);
         assert_eq!(till.totals(), (AMOUNT_MINOR, PART_MINOR));
     }
+}
+
+/// The booking is told of long before its payment is found.
+#[tokio::test]
+async fn a_payment_that_was_lost_and_found_has_a_receipt_without_another_start() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let (booking, _) = shop.sell(&till).await;
+    till.down(true);
+    let shop = without_its_ledger_and(shop, &till, |config| config.seller = Some(seller())).await;
+    shop.until_record(&booking, |record| record.saga.tries > 0).await;
+    till.down(false);
+    shop.until_tried_to(&booking, Step::Confirmed).await;
+    let receipts = issued(&shop, 1).await;
+    assert_eq!(receipts[0]["booking"], booking);
+    assert_eq!(receipts[0]["amount_minor"], AMOUNT_MINOR);
+    let open = shop.server.ledger().open_money(&"e".parse().unwrap()).await.unwrap();
+    assert_eq!(open.without_document, 0, "its event may be archived");
 }
 
 /// As programs before this one left it: confirmed as if the box office had been paid.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-fn seller() -> SellerSettings {
+pub(crate) fn seller() -> SellerSettings {
     SellerSettings {
         name: "Hall of Ours".into(),
         address: vec!["1 Long Lane".into(), "Town".into()],
@@ -53,7 +53,7 @@ async fn buy(guest: &Guest<'_>, name: &str, quantity: u32) -> String {
 }
 
 /// The organiser's list once it has so many: they are issued beside the payments.
-async fn issued(shop: &Shop, count: usize) -> Vec<Value> {
+pub(crate) async fn issued(shop: &Shop, count: usize) -> Vec<Value> {
     let wait = async {
         loop {
             let answer = shop.admin("GET", "/receipts").send().await.expect(200).json();
