@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// Payments looked at in one go.
 const PAGE: usize = 1_024;
@@ -107,6 +108,8 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
     let Some(clerk) = &sagas.clerk else { return };
     let mut work = Work { sagas: &sagas, issuer: &clerk.issuer, categories: HashMap::new() };
     let (mut looks_at_all, mut pause) = (true, PAUSE);
+    // Outside of the loop: whoever is told of something time and again looks at everything as often.
+    let mut next_look = Instant::now();
     while !sagas.is_stopping() {
         let told = clerk.take();
         let done = match looks_at_all {
@@ -114,7 +117,12 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
             false => work.issue(&told).await,
         };
         match done {
-            Ok(()) => (looks_at_all, pause) = (false, PAUSE),
+            Ok(()) => {
+                if looks_at_all {
+                    next_look = Instant::now() + LOOK_AGAIN;
+                }
+                (looks_at_all, pause) = (false, PAUSE);
+            }
             Err(why) => {
                 tracing::warn!(why, "receipts are missing for now");
                 // Some of it may be issued: all of it is looked for again.
@@ -132,8 +140,8 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
         tokio::select! {
             biased;
             () = sagas.stopped() => return,
+            () = tokio::time::sleep_until(next_look), if !alone => looks_at_all = true,
             () = clerk.bell.notified() => {}
-            () = tokio::time::sleep(LOOK_AGAIN), if !alone => looks_at_all = true,
         }
     }
 }
@@ -299,3 +307,6 @@ fn prices(
 fn sentence(error: LedgerError) -> String {
     error.to_string()
 }
+
+#[cfg(test)]
+mod tests;
