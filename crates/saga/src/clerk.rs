@@ -3,7 +3,7 @@
 //! What is missing follows from the ledger's rows alone. So nothing that was paid or given back
 //! costs more for it, and whatever was left when the process died is issued at the next start.
 
-use super::receipts::{missing, paid_with};
+use super::receipts::{missing, paid_with, prices_by_amount};
 use super::sagas::Sagas;
 use onrush_base::config::SellerSettings;
 use onrush_core::Refusal;
@@ -14,6 +14,7 @@ use onrush_core::question::{AvailabilityNow, EventNow, SeatsNow};
 use onrush_core::settings::Settings;
 use onrush_core::view::AvailabilityView;
 use onrush_ledger::LedgerError;
+use onrush_ledger::booking::Booking;
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
 use onrush_ledger::receipt::{RECEIPTS_AT_ONCE, ReceiptBasis, ReceiptDraft, Seller, Series};
 use onrush_ledger::saga::Transition;
@@ -106,18 +107,23 @@ impl Sagas {
 /// Issues what is missing until everything stops: all of it at the start, and then what it is told of.
 pub(crate) async fn run(sagas: Arc<Sagas>) {
     let Some(clerk) = &sagas.clerk else { return };
-    let mut work = Work { sagas: &sagas, issuer: &clerk.issuer, categories: HashMap::new() };
+    let mut work = Work::new(&sagas, &clerk.issuer);
     let (mut looks_at_all, mut pause) = (true, PAUSE);
     // Outside of the loop: whoever is told of something time and again looks at everything as often.
     let mut next_look = Instant::now();
     while !sagas.is_stopping() {
         let told = clerk.take();
+        work.hopeless.clear();
         let done = match looks_at_all {
             true => work.issue_all().await,
             false => work.issue(&told).await,
         };
         match done {
             Ok(()) => {
+                if let Some((event, bookings)) = work.not_told() {
+                    let why = "what their lines cost is not known any more";
+                    tracing::warn!(%event, bookings, why, "archived events lack receipts for good");
+                }
                 if looks_at_all {
                     next_look = Instant::now() + LOOK_AGAIN;
                 }
@@ -152,9 +158,27 @@ struct Work<'a> {
     issuer: &'a Issuer,
     /// The categories of seats, by event: they never change.
     categories: HashMap<EventId, HashMap<SeatId, Arc<str>>>,
+    /// Bookings of archived events whose receipts cannot be made, as far as this go has met them.
+    hopeless: BTreeMap<EventId, u64>,
+    /// Events of which the log has told that.
+    told_hopeless: BTreeSet<EventId>,
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    fn new(sagas: &'a Sagas, issuer: &'a Issuer) -> Self {
+        let (categories, hopeless) = (HashMap::new(), BTreeMap::new());
+        Self { sagas, issuer, categories, hopeless, told_hopeless: BTreeSet::new() }
+    }
+
+    /// How many receipts the last go found that cannot be made, of events that the log has not told of
+    /// yet, and the first of these events.
+    fn not_told(&mut self) -> Option<(EventId, u64)> {
+        let met = std::mem::take(&mut self.hopeless);
+        let mut new = met.into_iter().filter(|(event, _)| self.told_hopeless.insert(event.clone()));
+        let (first, bookings) = new.next()?;
+        Some((first, new.map(|(_, more)| more).sum::<u64>() + bookings))
+    }
+
     /// Looks at every payment that took money, the earliest first, and issues what is missing.
     async fn issue_all(&mut self) -> Result<(), String> {
         let (mut after, mut done) = (None, Ok(()));
@@ -220,36 +244,72 @@ impl Work<'_> {
             return Ok(Vec::new());
         }
         let (event, booking) = (&basis.booking.event, &basis.booking.booking);
-        let refuse = |why: &str| {
-            tracing::error!(%booking, why, "no receipt is issued");
-            Ok(Vec::new())
-        };
         if is_receipted(basis) {
             // What is given back of it follows from the receipt, whatever became of the event.
-            return missing(basis, &self.issuer.seller, None).or_else(|why| refuse(&why));
+            let drafts = missing(basis, &self.issuer.seller, None);
+            return Ok(drafts.unwrap_or_else(|why| refuse(booking, &why)));
         }
         let settings = match events.get(event) {
             Some(known) => known.clone(),
-            None => match self.sagas.engine.ask(event.clone(), EventNow).await {
-                Ok(answer) => {
-                    let settings = Arc::new(answer.value.settings);
+            None => match self.settings(event).await.map_err(sentence)? {
+                Ok(settings) => {
+                    let settings = Arc::new(settings);
                     events.insert(event.clone(), settings.clone());
                     settings
                 }
-                Err(Failure::Refused(refusal)) => return refuse(&refusal.to_string()),
-                Err(failure) => return Err(failure.to_string()),
+                Err(why) => return self.without_receipt(&basis.booking, why),
             },
         };
-        let prices_minor = match basis.booking.prices_minor.as_slice() {
-            [] => match self.first_prices(event, &basis.booking.lines).await {
-                Ok(prices_minor) => prices_minor,
-                Err(Failure::Refused(refusal)) => return refuse(&refusal.to_string()),
-                Err(failure) => return Err(failure.to_string()),
-            },
-            known => known.to_vec(),
+        let prices_minor = match self.prices(&basis.booking).await {
+            Ok(prices_minor) => prices_minor,
+            Err(why) => return self.without_receipt(&basis.booking, why),
         };
         let sold = Some((&*settings, prices_minor.as_slice()));
-        missing(basis, &self.issuer.seller, sold).or_else(|why| refuse(&why))
+        let drafts = missing(basis, &self.issuer.seller, sold);
+        Ok(drafts.unwrap_or_else(|why| refuse(booking, &why)))
+    }
+
+    /// The engine does not tell what is needed: nothing is issued, or an error if it may tell later.
+    fn without_receipt(
+        &mut self,
+        booking: &Booking,
+        why: Failure,
+    ) -> Result<Vec<ReceiptDraft>, String> {
+        match why {
+            // There may be many of them, at each look.
+            Failure::Refused(Refusal::EventArchived { .. }) => {
+                *self.hopeless.entry(booking.event.clone()).or_default() += 1;
+                Ok(Vec::new())
+            }
+            Failure::Refused(refusal) => Ok(refuse(&booking.booking, &refusal.to_string())),
+            failure => Err(failure.to_string()),
+        }
+    }
+
+    /// What an organiser set. The engine tells no more of an event that was archived, and the ledger
+    /// does.
+    async fn settings(&self, event: &EventId) -> Result<Result<Settings, Failure>, LedgerError> {
+        match self.sagas.engine.ask(event.clone(), EventNow).await {
+            Ok(answer) => Ok(Ok(answer.value.settings)),
+            Err(why @ Failure::Refused(Refusal::EventArchived { .. })) => {
+                Ok(self.sagas.ledger.settings_of(event).await?.ok_or(why))
+            }
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// The price of one unit of each line. Those that a booking does not keep the engine knows, and
+    /// once the event was archived only its amount tells.
+    async fn prices(&mut self, booking: &Booking) -> Result<Vec<i64>, Failure> {
+        if !booking.prices_minor.is_empty() {
+            return Ok(booking.prices_minor.clone());
+        }
+        match self.first_prices(&booking.event, &booking.lines).await {
+            Err(why @ Failure::Refused(Refusal::EventArchived { .. })) => {
+                prices_by_amount(booking).ok_or(why)
+            }
+            answered => answered,
+        }
     }
 
     /// The first price of one unit of each line: those of a booking that keeps no others.
@@ -284,6 +344,12 @@ impl Work<'_> {
         self.categories.insert(event.clone(), by_seat);
         found.ok_or_else(|| Refusal::SeatNotFound { seat: seats[0].clone() }.into())
     }
+}
+
+/// Says why nothing is issued of a booking.
+fn refuse(booking: &BookingId, why: &str) -> Vec<ReceiptDraft> {
+    tracing::error!(%booking, why, "no receipt is issued");
+    Vec::new()
 }
 
 /// What a draft is about: of each there is one document.

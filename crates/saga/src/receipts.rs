@@ -9,6 +9,7 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::money::Currency;
 use onrush_core::settings::Settings;
 use onrush_core::tax::{Tax, Taxed};
+use onrush_core::types::{Part, parts};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
 use onrush_ledger::receipt::{Document, Purpose, ReceiptBasis, ReceiptDraft, ReceiptLine, Seller};
@@ -74,6 +75,30 @@ pub(super) fn missing(
         before_minor += amount_minor;
     }
     Ok(drafts)
+}
+
+/// The price of one unit of each line, worked out from what the booking costs: what the units of types
+/// leave is the price of the one line that has none. `None` where several lines share what is left, as
+/// nothing says how. Lines whose units have types are told as 0: the types have the prices.
+pub(super) fn prices_by_amount(booking: &Booking) -> Option<Vec<i64>> {
+    let Booking { lines, types, amount_minor, fee_minor, .. } = booking;
+    let mut left_minor = amount_minor - fee_minor;
+    let mut untyped = None;
+    for Part { line, held, quantity } in parts(lines, types.as_deref()) {
+        match (held, untyped) {
+            (Some(held), _) => left_minor -= held.price_minor * i64::from(quantity),
+            (None, None) => untyped = Some((line as usize, i64::from(quantity))),
+            (None, Some(_)) => return None,
+        }
+    }
+    let mut prices_minor = vec![0; lines.pools().len() + lines.seats().len()];
+    if let Some((line, quantity)) = untyped {
+        if left_minor < 0 || left_minor % quantity != 0 {
+            return None;
+        }
+        prices_minor[line] = left_minor / quantity;
+    }
+    Some(prices_minor)
 }
 
 fn draft(
@@ -200,8 +225,9 @@ fn split(tax: Option<&Tax>, amounts: [i64; 3], currency: Currency) -> Vec<Taxed>
 mod tests {
     use super::*;
     use onrush_core::Time;
-    use onrush_core::lines::PoolLine;
+    use onrush_core::lines::{Lines, PoolLine};
     use onrush_core::saga::{Stage, Step};
+    use onrush_core::types::{AskedTypes, HeldType, HeldTypes};
     use onrush_ledger::money::{Capture, OnDecline, RefundCause};
     use onrush_ledger::receipt::{Corrects, Receipt, ReceiptNumber};
     use onrush_ledger::saga::{Saga, SagaRecord};
@@ -225,7 +251,7 @@ mod tests {
             event: "gala".parse().unwrap(),
             user: "ann".parse().unwrap(),
             status: HoldStatus::Confirmed,
-            lines: onrush_core::lines::Lines::new(vec![line], vec![]).unwrap(),
+            lines: Lines::new(vec![line], vec![]).unwrap(),
             prices_minor: vec![],
             types: None,
             amount_minor: 2_090,
@@ -327,6 +353,46 @@ mod tests {
         let line = &receipt.document.lines[0];
         assert_eq!((line.quantity, line.price_minor), (Some(2), Some(1_000)));
         assert_eq!((receipt.document.moved_at, receipt.document.tax_minor()), (Time(7), 334));
+    }
+
+    #[test]
+    fn an_amount_tells_the_prices_unless_lines_share_it() {
+        let held = |price_minor, units: &[(u32, u32)]| HeldType {
+            id: "child".parse().unwrap(),
+            name: "Child".into(),
+            proof: false,
+            price_minor,
+            units: units.to_vec(),
+        };
+        let none: &[&str] = &[];
+        // Quantities of pools, seats, types, what the units cost, and the prices.
+        let two_types = vec![held(300, &[(0, 1), (1, 1)]), held(500, &[(0, 1)])];
+        for (pools, seats, types, units_minor, prices_minor) in [
+            (&[2][..], none, vec![], 2_000, Some(&[1_000][..])),
+            (&[2], &[], vec![], 0, Some(&[0])),
+            (&[], &["A-1"], vec![], 700, Some(&[700])),
+            (&[1, 1], &[], vec![], 2_000, None),
+            (&[], &["A-1", "A-2"], vec![], 2_000, None),
+            (&[1], &["A-1"], vec![], 2_000, None),
+            (&[2, 1], &[], two_types.clone(), 1_100, Some(&[0, 0])),
+            (&[2, 1], &["A-1"], two_types.clone(), 1_900, Some(&[0, 0, 800])),
+            (&[2, 1], &["A-1", "A-2"], two_types, 2_700, None),
+            // It is no number of units at one price.
+            (&[2], &[], vec![], 2_001, None),
+            (&[1, 1], &[], vec![held(300, &[(0, 1)])], 299, None),
+        ] {
+            let pools = (1..).zip(pools).map(|(nth, &quantity)| PoolLine {
+                pool: format!("p{nth}").parse().unwrap(),
+                quantity,
+            });
+            let seats = seats.iter().map(|seat| seat.parse().unwrap());
+            let lines = Lines::new(pools.collect(), seats.collect()).unwrap();
+            let held = HeldTypes { asked: AskedTypes::default(), held: types };
+            let types = (!held.held.is_empty()).then(|| Box::new(held));
+            let amount_minor = units_minor + 90;
+            let booking = Booking { lines, types, amount_minor, ..basis(&[]).booking };
+            assert_eq!(prices_by_amount(&booking).as_deref(), prices_minor, "{booking:?}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use onrush_core::ids::{PaymentId, PoolId};
 use onrush_core::lines::PoolLine;
 use onrush_core::money::Currency;
 use onrush_core::saga::{Stage, Step};
-use onrush_core::spec::PoolSpec;
+use onrush_core::spec::{PoolSpec, Reason};
 use onrush_core::{Command, Time};
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::Booking;
@@ -216,4 +216,35 @@ async fn whoever_is_told_of_something_each_minute_looks_at_everything_in_ten_all
     assert_eq!(node.issued().await, [left]);
     node.sagas.stop();
     clerk.await.expect("it ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn receipts_of_an_archived_event_are_made_where_its_ledger_tells_the_prices() {
+    let mut node = Node::open().await;
+    let settings = settings();
+    let catalogued = Fact::Event {
+        event: event(),
+        title: settings.title.to_string(),
+        currency: settings.currency.to_string(),
+        settings: serde_json::to_string(&settings).expect("plain data"),
+        at: Time(1),
+    };
+    node.project(vec![catalogued]).await;
+    let plain = node.sell("gala.1", &["ga"]).await;
+    for id in ["gala.2", "gala.3"] {
+        node.sell(id, &["ga", "vip"]).await;
+    }
+    let reason = Reason { by: "bo".into(), why: "it is over".into() };
+    let open = Command::OpenSale { seed: None, public_value: None };
+    for command in [open, Command::Close, Command::Archive { reason }] {
+        node.run(command).await;
+    }
+    let sagas = node.sagas.clone();
+    let mut work = Work::new(&sagas, &sagas.clerk.as_ref().expect("a clerk").issuer);
+    // The log tells of the others once, and not at each look.
+    for not_told in [Some((event(), 2)), None] {
+        work.issue_all().await.expect("looked at");
+        assert_eq!(work.not_told(), not_told);
+        assert_eq!(node.issued().await, std::slice::from_ref(&plain));
+    }
 }

@@ -399,6 +399,32 @@ async fn what_was_paid_before_there_was_a_seller_is_issued_in_order_of_time() {
 }
 
 #[tokio::test]
+async fn what_was_paid_before_there_was_a_seller_is_issued_although_its_event_was_archived() {
+    let shop = paid_shop().await;
+    let ann = shop.guest().await;
+    let first = buy(&ann, "A", 1).await;
+    shop.clock.advance_ms(1);
+    let bookings = [first, buy(&ann, "B", 2).await];
+    for booking in &bookings {
+        shop.until_step(booking, Step::Confirmed).await;
+    }
+    shop.organise_plainly("/events/e/close").await;
+    shop.organise("POST", "/events/e/archive", &json!({"why": "it is over"})).await;
+
+    let shop = restart(shop).await;
+    let rows = issued(&shop, 2).await;
+    let found: Vec<_> = rows.iter().rev().map(|row| row["booking"].as_str().unwrap()).collect();
+    assert_eq!(found, bookings);
+    let receipt = &rows[0];
+    assert_eq!((&receipt["title"], &receipt["amount_minor"]), (&json!("Paid"), &json!(5_350)));
+    let units = &receipt["lines"][0];
+    assert_eq!((&units["quantity"], &units["price_minor"]), (&json!(2), &json!(2_500)));
+    assert_eq!(receipt["lines"][1]["amount_minor"], 350);
+    let report = audited(shop.dir.path()).await;
+    assert_eq!((&report["found"], &report["issued"]["missing"]), (&json!([]), &json!(0)));
+}
+
+#[tokio::test]
 async fn a_buyer_who_is_erased_has_no_name_on_a_receipt() {
     let shop = shop().await;
     let ann = shop.guest().await;
