@@ -306,7 +306,7 @@ impl History {
                         self.add_about(entry, What::Held, &terms.booking);
                     }
                 }
-                HoldChange::HoldExtended { booking, until: _ } => {
+                HoldChange::HoldExtended { booking, until: _, extension: _ } => {
                     self.add_about(entry, What::Extended, booking);
                 }
                 HoldChange::HoldReleased { booking } => {

@@ -3,7 +3,7 @@
 use crate::arena::{Idx, Keyed, Table};
 use crate::ended::Ended;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
-use crate::ids::{BookingId, UserId};
+use crate::ids::{BookingId, ExtensionId, UserId};
 use crate::limits::ENDED_KNOWN_MS;
 use crate::time::Time;
 use crate::users::Users;
@@ -25,6 +25,8 @@ pub(crate) struct Hold {
     newer: Option<Idx>,
     pub(crate) payments: u8,
     pub(crate) extensions: u8,
+    /// The last extension that had a name.
+    pub(crate) extended_by: Option<ExtensionId>,
     /// Tickets that were let in, by their number.
     pub(crate) checked_in: Vec<CheckIn>,
 }
@@ -182,6 +184,7 @@ impl Bookings {
             newer: None,
             payments: 0,
             extensions: 0,
+            extended_by: None,
             checked_in: Vec::new(),
         };
         let idx = self.table.insert(hold);
@@ -317,9 +320,11 @@ impl Bookings {
         self.table[idx].payments += 1;
     }
 
-    /// Counts one more extension.
-    pub(crate) fn count_extension(&mut self, idx: Idx) {
-        self.table[idx].extensions += 1;
+    /// Counts one more extension, and remembers its name, if it has one.
+    pub(crate) fn count_extension(&mut self, idx: Idx, extension: Option<ExtensionId>) {
+        let hold = &mut self.table[idx];
+        hold.extensions += 1;
+        hold.extended_by = extension.or(hold.extended_by);
     }
 
     /// Lets the owner of a ticket in.
@@ -334,11 +339,12 @@ impl Bookings {
         &mut self,
         idx: Idx,
         payments: u8,
-        extensions: u8,
+        (extensions, extended_by): (u8, Option<ExtensionId>),
         checked_in: Vec<CheckIn>,
     ) {
         let hold = &mut self.table[idx];
-        (hold.payments, hold.extensions, hold.checked_in) = (payments, extensions, checked_in);
+        (hold.extensions, hold.extended_by) = (extensions, extended_by);
+        (hold.payments, hold.checked_in) = (payments, checked_in);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::channels::ChannelSpec;
 use crate::hold::{HoldTerms, is_zero};
 use crate::ids::{
-    BookingId, ChannelId, ClaimId, PayerId, PaymentId, PlaceId, PoolId, ScanId, UserId,
+    BookingId, ChannelId, ClaimId, ExtensionId, PayerId, PaymentId, PlaceId, PoolId, ScanId, UserId,
 };
 use crate::lines::Lines;
 use crate::payers::PayerBy;
@@ -301,6 +301,9 @@ families! {
             booking: BookingId,
             /// When it expires from now on.
             until: Time,
+            /// By which extension, where the caller named it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            extension: Option<ExtensionId>,
         },
         /// A hold was given back.
         HoldReleased {

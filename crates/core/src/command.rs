@@ -4,7 +4,7 @@ use crate::best::BestOrder;
 use crate::channels::ChannelSpec;
 use crate::hold::OnDecline;
 use crate::ids::{
-    BookingId, ChannelId, ClaimId, PayerId, PaymentId, PlaceId, PoolId, ScanId, UserId,
+    BookingId, ChannelId, ClaimId, ExtensionId, PayerId, PaymentId, PlaceId, PoolId, ScanId, UserId,
 };
 use crate::lines::Lines;
 use crate::payers::PayerBy;
@@ -219,12 +219,15 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "AskedTypes::is_empty")]
         types: AskedTypes,
     },
-    /// Gives a hold more time.
+    /// Gives a hold more time. The extension that was the last one again gives no more: it gets the
+    /// booking as it is.
     Extend {
         /// The booking.
         booking: BookingId,
         /// Whose.
         user: UserId,
+        /// The extension, if the caller names it.
+        extension: Option<ExtensionId>,
     },
     /// Gives a hold back.
     Release {

@@ -268,6 +268,11 @@ bits!(
     /// same request has the same one.
     ScanId, "scan id"
 );
+bits!(
+    /// One request for more time: 128 bits, written as 32 hexadecimal digits. Whoever makes them derives
+    /// them from the booking and the key of the request, so that the same request has the same one.
+    ExtensionId, "extension id"
+);
 
 /// The two halves that 32 lowercase hexadecimal digits write; `None` for any other text.
 fn halves(text: &str) -> Option<[u64; 2]> {

@@ -7,7 +7,7 @@ use crate::channels::ChannelView;
 use crate::event::Event;
 use crate::gaps::Gaps;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
-use crate::ids::{ChannelId, EventId, PlaceId, UserId};
+use crate::ids::{ChannelId, EventId, ExtensionId, PlaceId, UserId};
 use crate::payers::NamedPayers;
 use crate::phase::Phase;
 use crate::prices::{Ladder, Prices};
@@ -142,6 +142,9 @@ pub struct HoldRow {
     pub payments: u8,
     /// Extensions so far.
     pub extensions: u8,
+    /// The last of them that had a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extended_by: Option<ExtensionId>,
     /// Tickets that were let in, by their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checked_in: Vec<CheckIn>,
@@ -294,6 +297,7 @@ impl Event {
                 state: hold.state.clone(),
                 payments: hold.payments,
                 extensions: hold.extensions,
+                extended_by: hold.extended_by,
                 checked_in: hold.checked_in.clone(),
                 payers: self.payers.of(idx),
             })
@@ -437,7 +441,8 @@ impl Event {
     fn restore_hold(&mut self, row: HoldRow) {
         let user = self.users.find_or_add(&row.terms.user);
         let idx = self.bookings.insert(Arc::clone(&row.terms), row.state, user, &mut self.users);
-        self.bookings.restore_counts(idx, row.payments, row.extensions, row.checked_in);
+        let extended = (row.extensions, row.extended_by);
+        self.bookings.restore_counts(idx, row.payments, extended, row.checked_in);
         let (live, confirmed) = match self.bookings[idx].state {
             HoldState::Held { .. } | HoldState::Paying { .. } => (true, false),
             HoldState::Confirmed { .. } => (true, true),

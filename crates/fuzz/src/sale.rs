@@ -180,7 +180,7 @@ fn money() -> Vec<Command> {
         hold("e.1", "ann", lines(Some(("ga", 2)), &["A-1"]), children),
         hold("e.2", "ann", lines(Some(("car", 1)), &[]), AskedTypes::default()),
         hold("e.3", "ben", lines(None, &["A-2"]), AskedTypes::default()),
-        Command::Extend { booking: id("e.3"), user: user("ben") },
+        Command::Extend { booking: id("e.3"), user: user("ben"), extension: None },
         pay("e.1", "ann", "p.1"),
         Command::Confirm { booking: id("e.1"), user: user("ann"), payment: Some(id("p.1")) },
         Command::CheckIn { booking: id("e.1"), ticket: 1, scan: None },

@@ -41,7 +41,8 @@ pub struct StoredAnswer {
 pub enum Begun {
     /// It is new. It has begun now.
     Fresh,
-    /// A run of the process that is over left it unfinished, and may have done it. It has begun anew.
+    /// It was left unfinished, by a run of the process that is over or by this one, and may have been
+    /// done. It has begun anew.
     Unfinished,
     /// It is under way.
     InProgress,

@@ -453,7 +453,7 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, now: Time) {
                     facts.push(Fact::Until { booking: terms.booking.clone(), until: *until });
                 }
             }
-            HoldChange::HoldExtended { booking, until } => {
+            HoldChange::HoldExtended { booking, until, extension: _ } => {
                 facts.push(Fact::Until { booking: booking.clone(), until: *until });
             }
             HoldChange::HoldReleased { booking } => {

@@ -7,7 +7,7 @@ use crate::plan::id;
 use crate::types;
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
-use onrush_core::ids::{BookingId, ClaimId, PayerId, PaymentId, PlaceId, UserId};
+use onrush_core::ids::{BookingId, ClaimId, ExtensionId, PayerId, PaymentId, PlaceId, UserId};
 use onrush_core::payers::PayerBy;
 use onrush_core::question::{BookingOf, BookingsOf, ClaimOf, PlaceOf, Query};
 use onrush_core::view::{PlaceState, Reply};
@@ -270,7 +270,10 @@ impl Buyer {
                     return Some(Command::Release { booking, user });
                 }
                 if self.chance.percent(10) {
-                    return Some(Command::Extend { booking, user });
+                    // Whoever asked for nothing new in between asks under the same key.
+                    let named = !self.fresh.is_multiple_of(3);
+                    let extension = named.then(|| ExtensionId::from_u128(self.fresh.into()));
+                    return Some(Command::Extend { booking, user, extension });
                 }
                 if self.manner == Manner::Drops && self.chance.percent(50) {
                     return None;

@@ -328,7 +328,9 @@ fn for_user(command: Command, other: UserId) -> Command {
         Command::HoldBest { booking, order, channels, types, .. } => {
             Command::HoldBest { booking, order, user: other, channels, types }
         }
-        Command::Extend { booking, .. } => Command::Extend { booking, user: other },
+        Command::Extend { booking, extension, .. } => {
+            Command::Extend { booking, extension, user: other }
+        }
         Command::Release { booking, .. } => Command::Release { booking, user: other },
         Command::NamePayer { booking, by, payer, .. } => {
             Command::NamePayer { booking, by, payer, user: other }

@@ -143,7 +143,12 @@ fn asks(command: &Command) -> String {
                 through(channels),
             )
         }
-        Command::Extend { booking, user } => format!("extends {booking} of {user}"),
+        Command::Extend { booking, user, extension: None } => {
+            format!("extends {booking} of {user}")
+        }
+        Command::Extend { booking, user, extension: Some(extension) } => {
+            format!("extends {booking} of {user}, by extension {extension}")
+        }
         Command::Release { booking, user } => format!("releases {booking} of {user}"),
         Command::NamePayer { booking, user, by, payer } => {
             format!("names {payer} as payer of {booking} of {user}, by {by}")

@@ -18,8 +18,8 @@ use http_body_util::BodyExt;
 use onrush_base::spans;
 use onrush_core::Refusal;
 use onrush_core::ids::{BookingId, EventId, UserId};
-use onrush_ledger::LedgerError;
 use onrush_ledger::request::{Begun, RequestKey, StoredAnswer};
+use onrush_ledger::{LedgerError, Pending};
 use onrush_serve::ProblemCode;
 use onrush_store::Failure;
 use onrush_store::embedded::Need;
@@ -94,6 +94,17 @@ impl Scope {
     }
 }
 
+/// What a request is called that the rules are to know again: 128 bits of its parts, the key among them.
+pub(in crate::http) fn name_of(parts: &[&str]) -> u128 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let hash = hash.finalize();
+    u128::from_be_bytes(*hash.first_chunk().expect("a hash has 32 bytes"))
+}
+
 /// What a request is about, where space is running out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -108,8 +119,18 @@ pub enum Purpose {
 pub enum Before {
     /// It is the first under its key, or has none.
     NotDone,
-    /// A run of the process that is over left it unfinished, and may have done it.
+    /// It was begun before, and may have been done: the process ended, or the engine did not answer.
     MaybeDone,
+}
+
+/// How a request ended.
+enum End {
+    /// With an answer that is kept.
+    Answered(StoredAnswer),
+    /// Nothing was done: its key is as good as new.
+    NothingDone,
+    /// It may have been done, and what was done is found when its key comes again.
+    Unknown,
 }
 
 impl Once {
@@ -165,20 +186,27 @@ impl Once {
                 Begun::Answered(answer) => return Ok(again(answer)),
             };
             let answer = match before {
-                Before::MaybeDone if !is_repeatable => outcome_unknown(),
+                Before::MaybeDone if !is_repeatable => outcome_unknown().into_response(),
                 Before::NotDone | Before::MaybeDone => match answer_of(work(before)).await {
-                    answer if !is_repeatable && is_unknown(&answer) => outcome_unknown(),
+                    answer if !is_repeatable && is_unknown(&answer) => {
+                        outcome_unknown().into_response()
+                    }
                     answer => answer,
                 },
             };
+            let is_open = is_repeatable && is_unknown(&answer);
             let (answer, stored) = stored(answer, kept).await;
-            let finish = || self.ledger.finish(key.clone(), stored.clone());
-            if let Err(error) = patiently(finish).await {
+            let end = match stored {
+                Some(stored) => End::Answered(stored),
+                None if is_open => End::Unknown,
+                None => End::NothingDone,
+            };
+            if let Err(error) = patiently(|| self.end(&key, &end)).await {
                 // What was done stays done, and the caller need not wait for a full disk. Until the
                 // answer is kept the key is under way; if the process ends before, what is asked
                 // again is decided by what was done.
                 tracing::error!(%error, scope = key.scope, "an answer is not kept yet");
-                tokio::spawn(keep_later(Arc::downgrade(&self), key, stored, turn));
+                tokio::spawn(keep_later(Arc::downgrade(&self), key, end, turn));
             }
             Ok(answer)
         }));
@@ -236,6 +264,16 @@ impl Once {
                 }
                 Err(error.into())
             }
+        }
+    }
+
+    /// Tells the ledger how a request ended.
+    fn end(&self, key: &RequestKey, end: &End) -> Pending<()> {
+        let key = key.clone();
+        match end {
+            End::Answered(answer) => self.ledger.finish(key, Some(answer.clone())),
+            End::NothingDone => self.ledger.finish(key, None),
+            End::Unknown => self.ledger.leave_behind(key, self.run_id),
         }
     }
 
@@ -310,11 +348,11 @@ async fn leave_doubted(once: Weak<Once>) {
 }
 
 /// Keeps an answer as soon as the ledger can be used again, for as long as anybody serves.
-async fn keep_later(once: Weak<Once>, key: RequestKey, stored: Option<StoredAnswer>, _turn: Turn) {
+async fn keep_later(once: Weak<Once>, key: RequestKey, end: End, _turn: Turn) {
     loop {
         tokio::time::sleep(LATER).await;
         let Some(once) = once.upgrade() else { return };
-        match once.ledger.finish(key.clone(), stored.clone()).await {
+        match once.end(&key, &end).await {
             Err(LedgerError::Unavailable(_)) => {}
             Ok(()) | Err(LedgerError::Conflict) => return,
         }
@@ -363,10 +401,11 @@ fn is_unknown(answer: &Response) -> bool {
     unknown.map(|code| code.facts().0).contains(&code_of(answer.extensions()))
 }
 
-fn outcome_unknown() -> Response {
+/// What is told of units that may have been moved, whatever else went wrong.
+pub(in crate::http) fn outcome_unknown() -> Problem {
     let why = "this may have been done, or not; look at what there is now, and ask with another key \
                if it was not";
-    Problem::new(Code::OutcomeUnknown, why).into_response()
+    Problem::new(Code::OutcomeUnknown, why)
 }
 
 fn again(answer: StoredAnswer) -> Response {
@@ -424,7 +463,7 @@ mod tests {
             let answer = Problem::new(code, "why").into_response();
             assert_eq!(is_unknown(&answer), unknown, "{code:?}");
         }
-        assert!(stored(outcome_unknown(), was_moved).await.1.is_some());
+        assert!(stored(outcome_unknown().into_response(), was_moved).await.1.is_some());
     }
 
     #[tokio::test]

@@ -156,7 +156,7 @@ impl Channel {
                         self.tell_hold(at, &terms.booking, "held", Some(*until));
                     }
                 }
-                HoldChange::HoldExtended { booking, until } => {
+                HoldChange::HoldExtended { booking, until, extension: _ } => {
                     self.hold_moved(at, booking, "held", *until)
                 }
                 HoldChange::HoldReleased { booking } => self.hold_ended(at, booking, "released"),

@@ -146,7 +146,9 @@ pub(super) fn drafts(entry: &FeedEntry) -> Vec<Draft> {
             },
             Change::Hold(change) => match change {
                 HoldChange::HoldPlaced { terms, until } => deadline(user(&terms.user), until),
-                HoldChange::HoldExtended { booking, until } => deadline(whose(booking), until),
+                HoldChange::HoldExtended { booking, until, extension: _ } => {
+                    deadline(whose(booking), until)
+                }
                 HoldChange::HoldReleased { .. }
                 | HoldChange::HoldExpired { .. }
                 | HoldChange::HoldForgotten { .. } => {}
@@ -321,8 +323,10 @@ mod tests {
             [deadline(mine(), 600), deadline(mine(), 120)]
         );
         assert_eq!(drafts(&entry(vec![admitted(100, 100)])), [deadline(mine(), 100)]);
-        let extended =
-            || Change::Hold(HoldChange::HoldExtended { booking: booking(), until: Time(900) });
+        let extended = || {
+            let (booking, until) = (booking(), Time(900));
+            Change::Hold(HoldChange::HoldExtended { booking, until, extension: None })
+        };
         assert_eq!(drafts(&entry(vec![extended()])), [deadline(Whose::Booking(booking()), 900)]);
         let released = Change::Hold(HoldChange::HoldReleased { booking: booking() });
         assert_eq!(drafts(&entry(vec![extended(), released])), []);

@@ -6,7 +6,7 @@ use crate::bookings::Hold;
 use crate::change::{Change, HoldChange, VisitorChange};
 use crate::channels::Sources;
 use crate::hold::{HoldState, HoldStatus, HoldTerms};
-use crate::ids::{BookingId, ChannelId, SeatId, UserId};
+use crate::ids::{BookingId, ChannelId, ExtensionId, SeatId, UserId};
 use crate::limits::MAX_ENDED_PER_USER;
 use crate::lines::Lines;
 use crate::phase::Phase;
@@ -270,8 +270,13 @@ impl Event {
         settings: &Settings,
         booking: &BookingId,
         user: &UserId,
+        extension: Option<ExtensionId>,
     ) -> Result<Decision, Refusal> {
         let hold = self.booking_of(booking, user)?;
+        if extension.is_some() && extension == hold.extended_by {
+            // Whatever became of the hold since: it was done, and is not done again.
+            return Ok(Decision::nothing(Reply::Hold(hold.view())));
+        }
         match &hold.state {
             HoldState::Held { until } if at < *until => {
                 let latest = settings.latest_until(&hold.terms, &self.gaps);
@@ -285,7 +290,7 @@ impl Event {
                     ..hold.view()
                 };
                 let booking = booking.clone();
-                let extended = HoldChange::HoldExtended { booking, until: extended };
+                let extended = HoldChange::HoldExtended { booking, until: extended, extension };
                 Ok(Decision::one(Reply::Hold(view), extended))
             }
             HoldState::Paying { .. } => Err(Refusal::CannotCancel),

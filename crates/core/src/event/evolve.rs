@@ -200,14 +200,14 @@ impl Event {
     fn evolve_hold(&mut self, at: Time, change: &HoldChange) {
         match change {
             HoldChange::HoldPlaced { terms, until } => self.place_hold(terms, *until),
-            HoldChange::HoldExtended { booking, until } => {
+            HoldChange::HoldExtended { booking, until, extension } => {
                 let idx = self.bookings.find(booking);
                 assert!(
                     matches!(self.bookings[idx].state, HoldState::Held { .. }),
                     "only a hold is extended"
                 );
                 self.set_state(idx, HoldState::Held { until: *until });
-                self.bookings.count_extension(idx);
+                self.bookings.count_extension(idx, *extension);
             }
             HoldChange::HoldReleased { booking } => {
                 self.end_hold(booking, HoldState::Released { at })

@@ -206,7 +206,9 @@ impl Event {
                 let wish = HoldWish { booking, user, channels, types };
                 self.decide_hold_best(at, settings, wish, order)
             }
-            Command::Extend { booking, user } => self.decide_extend(at, settings, booking, user),
+            Command::Extend { booking, user, extension } => {
+                self.decide_extend(at, settings, booking, user, *extension)
+            }
             Command::Release { booking, user } => self.decide_release(at, booking, user),
             Command::NamePayer { booking, user, by, payer } => {
                 self.decide_name_payer(at, settings, booking, user, *by, *payer)

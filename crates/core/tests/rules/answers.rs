@@ -119,6 +119,7 @@ fn a_session_that_is_over_can_be_left_with_its_hold() {
     stage.ok(Command::Extend {
         booking: crate::stage::booking_id("b1"),
         user: "ann".parse().expect("an id"),
+        extension: None,
     });
     stage.pass_ms(1);
     assert_eq!(shown(&stage, "ann")["status"], "ended");

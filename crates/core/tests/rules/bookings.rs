@@ -5,13 +5,15 @@ use crate::stage::{
     OPENING, Stage, begin, booking_id, cancel, confirm, hold, hold_ga, join, lines, release,
     settings,
 };
+use onrush_core::change::{Change, HoldChange};
 use onrush_core::gaps::Gaps;
-use onrush_core::hold::{HoldState, OnDecline};
+use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
+use onrush_core::ids::ExtensionId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::{BookingsOf, EventNow};
 use onrush_core::settings::Settings;
 use onrush_core::snapshot::{SnapshotRow, agree};
-use onrush_core::{Command, Event, Time};
+use onrush_core::{Command, Event, Reply, Time};
 
 /// An open event without a waiting room where each unit costs 50.00.
 fn paid() -> Stage {
@@ -31,8 +33,15 @@ fn fail(booking: &str, payment: &str) -> Command {
     }
 }
 
-fn extend(booking: &str, user: &str) -> Command {
-    Command::Extend { booking: booking_id(booking), user: user.parse().expect("an id") }
+pub(crate) fn extend(booking: &str, user: &str) -> Command {
+    let (booking, user) = (booking_id(booking), user.parse().expect("an id"));
+    Command::Extend { booking, user, extension: None }
+}
+
+/// The same under a name.
+fn extend_by(booking: &str, user: &str, extension: u128) -> Command {
+    let (booking, user) = (booking_id(booking), user.parse().expect("an id"));
+    Command::Extend { booking, user, extension: Some(ExtensionId::from_u128(extension)) }
 }
 
 /// When the hold runs out, in milliseconds after the opening.
@@ -431,6 +440,64 @@ fn a_hold_is_extended_once_within_its_longest_life() {
     assert_eq!(until_ms(&stage, "b1"), Some(1_100_000));
     stage.refused(extend("b1", "ann"), "EXTENSION_LIMIT");
     stage.check_recovery();
+}
+
+#[test]
+fn an_extension_that_is_asked_for_again_gives_no_more_time() {
+    let mut stage = Stage::created(Settings { room: None, extensions: 3, ..settings() });
+    stage.stock_up(5_000);
+    stage.ok(Command::OpenSale { seed: None, public_value: None });
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.pass_ms(100_000);
+    stage.ok(extend_by("b1", "ann", 1));
+    assert_eq!(until_ms(&stage, "b1"), Some(700_000));
+    let changes = stage.journal.len();
+    stage.pass_ms(100_000);
+    let Reply::Hold(again) = stage.ok(extend_by("b1", "ann", 1)) else {
+        panic!("a hold is answered")
+    };
+    assert_eq!((again.extensions, until_ms(&stage, "b1")), (1, Some(700_000)));
+    assert_eq!(stage.journal.len(), changes);
+    stage.refused(extend_by("b1", "bob", 1), "RESERVATION_NOT_FOUND");
+    // One without a name is another one, and takes no name away.
+    stage.ok(extend("b1", "ann"));
+    stage.ok(extend_by("b1", "ann", 1));
+    assert_eq!(until_ms(&stage, "b1"), Some(800_000));
+    stage.check_recovery();
+    stage.pass_ms(100_000);
+    stage.ok(extend_by("b1", "ann", 2));
+    assert_eq!(stage.booking("b1").extensions, 3);
+    // Only the last one is known.
+    stage.refused(extend_by("b1", "ann", 1), "EXTENSION_LIMIT");
+    stage.ok(extend_by("b1", "ann", 2));
+    // Whatever became of the hold since.
+    stage.ok(begin("b1", "ann", "p1"));
+    stage.ok(extend_by("b1", "ann", 2));
+    stage.ok(fail("b1", "p1"));
+    stage.ok(release("b1", "ann"));
+    let Reply::Hold(over) = stage.ok(extend_by("b1", "ann", 2)) else {
+        panic!("a hold is answered")
+    };
+    assert_eq!(over.state.status(), HoldStatus::Released);
+    stage.refused(extend("b1", "ann"), "ALREADY_RELEASED");
+    stage.check_recovery();
+}
+
+#[test]
+fn changes_and_rows_of_before_extensions_had_names_are_read_as_they_were() {
+    let before = r#"{"hold_extended":{"booking":"b1","until":7}}"#;
+    let change: Change = serde_json::from_str(before).expect("a change");
+    let Change::Hold(HoldChange::HoldExtended { extension: None, .. }) = &change else {
+        panic!("{change:?}")
+    };
+    assert_eq!(serde_json::to_string(&change).expect("JSON"), before);
+    let mut stage = Stage::flash();
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.pass_ms(100_000);
+    stage.ok(extend("b1", "ann"));
+    let row = stage.event.snapshot().find(|row| matches!(row, SnapshotRow::Hold(_)));
+    let text = serde_json::to_string(&row.expect("a hold")).expect("JSON");
+    assert!(!text.contains("extended_by"), "{text}");
 }
 
 #[test]

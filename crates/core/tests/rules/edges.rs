@@ -1,6 +1,7 @@
 //! Last moments, exact bounds and plain texts: what a rule that is off by one, or says nothing, would
 //! get wrong.
 
+use crate::bookings::extend;
 use crate::stage::{
     Stage, arrive, begin, booking_id, hold, hold_ga, join, leave, lines, reason, release, settings,
 };
@@ -68,14 +69,11 @@ fn each_extension_is_counted() {
     stage.ok(hold_ga("b1", "ann", 1));
     for count in 1..=2 {
         stage.pass_ms(1_000);
-        let extend =
-            Command::Extend { booking: booking_id("b1"), user: "ann".parse().expect("an id") };
-        let Reply::Hold(view) = stage.ok(extend) else { panic!("a hold is answered") };
+        let Reply::Hold(view) = stage.ok(extend("b1", "ann")) else { panic!("a hold is answered") };
         assert_eq!((view.extensions, stage.booking("b1").extensions), (count, count));
     }
     stage.pass_ms(1_000);
-    let extend = Command::Extend { booking: booking_id("b1"), user: "ann".parse().expect("an id") };
-    stage.refused(extend, "EXTENSION_LIMIT");
+    stage.refused(extend("b1", "ann"), "EXTENSION_LIMIT");
 }
 
 #[test]

@@ -229,7 +229,7 @@ impl Step {
                 }
             }
             Self::Extend { booking: b, user: u } => {
-                Command::Extend { booking: booking(b), user: user(u) }
+                Command::Extend { booking: booking(b), user: user(u), extension: None }
             }
             Self::Release { booking: b, user: u } => {
                 Command::Release { booking: booking(b), user: user(u) }

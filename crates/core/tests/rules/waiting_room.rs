@@ -185,6 +185,7 @@ fn places_lapse_when_their_visitor_is_not_seen() {
     stage.ok(Command::Extend {
         booking: crate::stage::booking_id("b1"),
         user: "u1".parse().expect("an id"),
+        extension: None,
     });
     let see =
         |n| Command::See { place: place_id(n), user: format!("u{n}").parse().expect("an id") };

@@ -3,6 +3,9 @@
 use crate::paying::{GOOD_CARD, paid_shop, use_card};
 use crate::sandboxed::Sandboxed;
 use crate::shop::{Guest, Shop};
+use onrush_core::Command;
+use onrush_store::Failure;
+use onrush_store::embedded::{Asked, LostAnswers};
 use serde_json::json;
 use std::time::Duration;
 
@@ -75,6 +78,78 @@ async fn a_release_whose_answer_was_lost_gets_it_again_under_its_key_alone() {
     for _ in 0..2 {
         let again = guest.on_booking(&booking, "cancel", "x").await.expect(200);
         assert_eq!(first.json(), again.json());
+    }
+}
+
+#[tokio::test]
+async fn an_extension_whose_answer_was_lost_is_not_given_again() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "e", "title": "Show", "currency": "EUR", "extensions": 3});
+    shop.organise("POST", "/events", &body).await;
+    shop.add_pool("e", "ga", 5, 0).await;
+    shop.organise_plainly("/events/e/open").await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    let first = guest.on_booking(&booking, "extend", "x").await.expect(200).json();
+    let token = guest.token;
+    let shop = without_answers(shop).await;
+    let guest = Guest { shop: &shop, token, user: String::new() };
+    let again = guest.on_booking(&booking, "extend", "x").await.expect(200).json();
+    assert_eq!((&first["extensions"], &again["extensions"]), (&json!(1), &json!(1)));
+    let more = guest.on_booking(&booking, "extend", "y").await.expect(200).json();
+    assert_eq!(more["extensions"], 2);
+}
+
+/// Has the engine's answers to these commands get lost: it does them.
+fn lose_answers_to(lost: &LostAnswers, is_lost: fn(&Command) -> bool) {
+    lost.lose(move |asked| match asked {
+        Asked::Command(command) if is_lost(command) => Some(Failure::Unreachable),
+        Asked::Command(_) | Asked::Query(_) => None,
+    });
+}
+
+#[tokio::test]
+async fn an_extension_that_the_engine_gave_without_an_answer_is_not_given_again() {
+    let lost = LostAnswers::default();
+    let shop = Shop::start_losing(&lost).await;
+    let body = json!({"event": "e", "title": "Show", "currency": "EUR", "extensions": 3});
+    shop.organise("POST", "/events", &body).await;
+    shop.add_pool("e", "ga", 5, 0).await;
+    shop.organise_plainly("/events/e/open").await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    lose_answers_to(&lost, |command| matches!(command, Command::Extend { .. }));
+    for _ in 0..2 {
+        let unheard = guest.on_booking(&booking, "extend", "x").await;
+        assert_eq!(unheard.problem(), (503, "ENGINE_UNREACHABLE".into()));
+    }
+    lost.lose_none();
+    let until = guest.booking(&booking).await["until"].clone();
+    shop.clock.advance_ms(60_000);
+    let heard = guest.on_booking(&booking, "extend", "x").await.expect(200).json();
+    assert_eq!((&heard["extensions"], &heard["until"]), (&json!(1), &until));
+    let more = guest.on_booking(&booking, "extend", "y").await.expect(200).json();
+    assert_eq!(more["extensions"], 2);
+}
+
+#[tokio::test]
+async fn a_release_that_the_engine_did_without_an_answer_is_answered_under_its_key_alone() {
+    let lost = LostAnswers::default();
+    let shop = Shop::start_losing(&lost).await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    lose_answers_to(&lost, |command| matches!(command, Command::Release { .. }));
+    let unheard = guest.on_booking(&booking, "cancel", "x").await;
+    assert_eq!(unheard.problem(), (503, "ENGINE_UNREACHABLE".into()));
+    lost.lose_none();
+    let other = guest.on_booking(&booking, "cancel", "y").await;
+    assert_eq!(other.problem(), (409, "ALREADY_RELEASED".into()));
+    for _ in 0..2 {
+        let heard = guest.on_booking(&booking, "cancel", "x").await.expect(200).json();
+        assert_eq!(heard["status"], "released");
     }
 }
 

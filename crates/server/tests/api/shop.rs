@@ -6,7 +6,7 @@ use onrush_base::config::Secret;
 use onrush_base::config::limits::LimitSettings;
 use onrush_core::Time;
 use onrush_server::Server;
-use onrush_store::embedded::{Clock, ManualClock, Options};
+use onrush_store::embedded::{Clock, LostAnswers, ManualClock, Options};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -69,6 +69,14 @@ impl Shop {
         change_options(&mut options);
         let server = Server::start_with(config, options).await.unwrap();
         Self { server, clock, dir }
+    }
+
+    /// A shop whose engine's answers get lost as `lost` says.
+    pub(crate) async fn start_losing(lost: &LostAnswers) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let clock = ManualClock::new(Time(i64::try_from(now.as_millis()).unwrap()));
+        let lose = |options: &mut Options| options.lost_answers = lost.clone();
+        Self::start_with_options(tempfile::tempdir().unwrap(), clock, |_| {}, lose).await
     }
 
     /// A request without a token; the path begins behind `/api/v1`.

@@ -1,7 +1,9 @@
-//! Points at which a test may kill the engine or let the disk fail.
+//! Points at which a test may kill the engine or let the disk fail, and answers that get lost.
 
+use crate::engine::{Failure, Pending};
+use onrush_core::{Command, Query};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A point in the life of a batch, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,4 +48,48 @@ impl fmt::Debug for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Faults" } else { "no faults" })
     }
+}
+
+/// What the engine was asked.
+#[derive(Clone, Copy, Debug)]
+pub enum Asked<'a> {
+    /// To do something.
+    Command(&'a Command),
+    /// How something is.
+    Query(&'a Query),
+}
+
+type Loses = dyn Fn(Asked<'_>) -> Option<Failure> + Send;
+
+/// Decides which answers get lost: what was asked is done, and its asker is told of a failure.
+#[derive(Clone, Default)]
+pub struct LostAnswers(Arc<Mutex<Option<Box<Loses>>>>);
+
+impl LostAnswers {
+    /// Has answers get lost as `decide` says, from now on.
+    pub fn lose(&self, decide: impl Fn(Asked<'_>) -> Option<Failure> + Send + 'static) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(decide));
+    }
+
+    /// Has no more answers get lost.
+    pub fn lose_none(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// What is told instead of the answer.
+    pub(super) fn instead(&self, asked: Asked<'_>) -> Option<Failure> {
+        let decide = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        decide.as_ref().and_then(|decide| decide(asked))
+    }
+}
+
+impl fmt::Debug for LostAnswers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LostAnswers")
+    }
+}
+
+/// The same answer, if it says no; else this failure.
+pub(super) fn lost<T: 'static>(answer: Pending<T>, instead: Failure) -> Pending<T> {
+    Box::pin(async move { answer.await.and(Err(instead)) })
 }

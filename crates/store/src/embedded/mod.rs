@@ -60,7 +60,7 @@ pub use copy::{HeldJournal, JournalEnd, look_over};
 pub use disk::{Need, Space};
 pub use error::{Damage, OpenError, WAY_OUT};
 #[cfg(feature = "testing")]
-pub use faults::{Fate, Faults, KillPoint};
+pub use faults::{Asked, Fate, Faults, KillPoint, LostAnswers};
 pub use reader::{JournalReader, ReadError};
 pub use recovery::look_before_start;
 pub use snapshot::SnapshotFile;
@@ -122,6 +122,9 @@ pub struct Options {
     /// What goes wrong.
     #[cfg(feature = "testing")]
     pub faults: Faults,
+    /// Which answers get lost.
+    #[cfg(feature = "testing")]
+    pub lost_answers: LostAnswers,
 }
 
 impl Default for Options {
@@ -137,6 +140,8 @@ impl Default for Options {
             runtime: None,
             #[cfg(feature = "testing")]
             faults: Faults::default(),
+            #[cfg(feature = "testing")]
+            lost_answers: LostAnswers::default(),
         }
     }
 }
@@ -149,6 +154,8 @@ pub struct Embedded {
     shared: Arc<Shared>,
     progress: Listener,
     threads: Option<Threads>,
+    #[cfg(feature = "testing")]
+    lost_answers: LostAnswers,
     /// Watched as long as the engine lives.
     _disk: Watch,
     /// Held as long as the engine lives.
@@ -349,10 +356,18 @@ impl Drop for Embedded {
 
 impl Engine for Embedded {
     fn execute(&self, event: EventId, command: Command) -> Pending<Reply> {
+        #[cfg(feature = "testing")]
+        if let Some(instead) = self.lost_answers.instead(Asked::Command(&command)) {
+            return faults::lost(self.ask(|slot| Ask::Command(event, command, slot)), instead);
+        }
         self.ask(|slot| Ask::Command(event, command, slot))
     }
 
     fn query(&self, event: EventId, query: Query) -> Pending<View> {
+        #[cfg(feature = "testing")]
+        if let Some(instead) = self.lost_answers.instead(Asked::Query(&query)) {
+            return Box::pin(ready(Err(instead)));
+        }
         let answer = self.clock.look().and_then(|now| self.shared.look(now, &event, &query));
         match answer {
             Some(answer) => Box::pin(ready(answer)),

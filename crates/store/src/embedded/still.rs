@@ -116,6 +116,8 @@ impl Still {
             shared,
             progress,
             threads: None,
+            #[cfg(feature = "testing")]
+            lost_answers: options.lost_answers,
             _disk: disk,
             _lock: lock,
         };

@@ -350,7 +350,8 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         Ok(CheckIn { ticket: read(ticket, id)?, at: time(at, id)?, scan: read_optional(scan, id)? })
     };
     let check_ins = text.checkins.split(',').filter(|check_in| !check_in.is_empty());
-    let More { prices, sources, types, payers: [email, card], asked } = More::read(text.more);
+    let More { prices, sources, types, payers, extended_by, asked } = More::read(text.more);
+    let [email, card] = payers;
     let source = |source: &&str| read_optional(source, id);
     let terms = HoldTerms {
         booking: read(id, "a booking")?,
@@ -382,6 +383,7 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         state,
         payments: read(text.payments, id)?,
         extensions: read(text.extensions, id)?,
+        extended_by: read_optional(extended_by, id)?,
         checked_in: check_ins.map(check_in).collect::<Result<_, String>>()?,
         payers: NamedPayers { email: read_optional(email, id)?, card: read_optional(card, id)? },
     })

@@ -185,8 +185,9 @@ pub(super) fn call(command: &Command) -> Call {
             let who = vec![text(booking), text(user)];
             hold_best(who, order, [listed(channels), types_text(types)])
         }
-        Command::Extend { booking, user } => {
-            Call::new(&scripts::EXTEND, vec![text(booking), text(user)])
+        Command::Extend { booking, user, extension } => {
+            let args = vec![text(booking), text(user), text_or_empty(extension.as_ref())];
+            Call::new(&scripts::EXTEND, args)
         }
         Command::Release { booking, user } => {
             Call::new(&scripts::RELEASE, vec![text(booking), text(user)])

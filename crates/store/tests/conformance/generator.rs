@@ -506,10 +506,7 @@ impl Generator {
                 let (booking, user, _) = self.some_booking(|state| state.until().is_some());
                 self.ask(Command::Release { booking, user });
             }
-            _ => {
-                let (booking, user, _) = self.some_booking(|state| state.until().is_some());
-                self.ask(Command::Extend { booking, user });
-            }
+            _ => self.extend(),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::redis::{Fault, RedisSubject, Way};
 use crate::truth::{Op, Truth};
 use crate::world::{START, id};
 use onrush_core::change::{Change, HoldChange};
-use onrush_core::ids::{BookingId, PlaceId, UserId};
+use onrush_core::ids::{BookingId, ExtensionId, PlaceId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::PoolSpec;
@@ -236,7 +236,8 @@ fn a_hold_that_was_moved_on_is_paid_for_and_extended_as_long_as_any() {
     };
     let pay =
         |user| of(user, |booking, user| Command::BeginPayment { booking, user, payment: id("p") });
-    let extend = |user| of(user, |booking, user| Command::Extend { booking, user });
+    let extend =
+        |user| of(user, |booking, user| Command::Extend { booking, user, extension: None });
     let spec = PoolSpec { pool: id("ga"), capacity: 9, price_minor: 100 };
     let mut ops = vec![
         Op::Command(Box::new(Command::CreateEvent { settings: Box::new(settings) })),
@@ -262,6 +263,54 @@ fn a_hold_that_was_moved_on_is_paid_for_and_extended_as_long_as_any() {
     let mut subject = RedisSubject::new(&[redis.url()], false, Way::Engine);
     if let Err(mismatch) = play(&ops, false, &mut subject) {
         panic!("{}", told("after outages", &ops, &mismatch));
+    }
+}
+
+#[test]
+fn an_extension_that_is_asked_for_again_is_known_also_after_the_event_was_written_anew() {
+    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let settings =
+        Settings { extensions: 2, ..Settings::new("A show", "EUR".parse().expect("a currency")) };
+    let command = |command: Command| Op::Command(Box::new(command));
+    let extend = |extension: Option<u128>| {
+        let extension = extension.map(ExtensionId::from_u128);
+        command(Command::Extend { booking: id("b"), user: id("ann"), extension })
+    };
+    let lines = Lines::new(vec![PoolLine { pool: id("ga"), quantity: 1 }], Vec::new());
+    let (lines, types) = (lines.expect("a line"), AskedTypes::default());
+    let spec = PoolSpec { pool: id("ga"), capacity: 9, price_minor: 100 };
+    let later = |ms| Op::Clock(START.plus_ms(ms));
+    let ops = vec![
+        command(Command::CreateEvent { settings: Box::new(settings) }),
+        command(Command::AddPool { spec }),
+        command(Command::OpenSale { seed: None, public_value: None }),
+        command(Command::Hold {
+            booking: id("b"),
+            user: id("ann"),
+            lines,
+            channels: Vec::new(),
+            types,
+        }),
+        later(1_000),
+        extend(Some(1)),
+        later(2_000),
+        extend(Some(1)),
+        Op::Refill,
+        extend(Some(1)),
+        extend(None),
+        extend(Some(1)),
+        later(3_000),
+        extend(Some(2)),
+        Op::Refill,
+        command(Command::Release { booking: id("b"), user: id("ann") }),
+        extend(Some(1)),
+        Op::Refill,
+        extend(Some(1)),
+        extend(Some(2)),
+    ];
+    let mut subject = RedisSubject::new(&[redis.url()], false, Way::Engine);
+    if let Err(mismatch) = play(&ops, false, &mut subject) {
+        panic!("{}", told("extended by name", &ops, &mismatch));
     }
 }
 

@@ -8,7 +8,7 @@ use onrush_core::change::{
 };
 use onrush_core::channels::{ChannelSpec, PlannedRelease};
 use onrush_core::hold::HoldTerms;
-use onrush_core::ids::{PayerId, PlaceId, ScanId};
+use onrush_core::ids::{ExtensionId, PayerId, PlaceId, ScanId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::payers::PayerBy;
 use onrush_core::prices::{PriceStep, Priced};
@@ -120,7 +120,12 @@ pub(crate) fn changes() -> Vec<Change> {
         VisitorChange::SessionEnded { place, user: user(), how: SessionEnd::Left }.into(),
         VisitorChange::SlotFreed { place, user: user() }.into(),
         HoldChange::HoldPlaced { terms: terms.clone().into(), until: at }.into(),
-        HoldChange::HoldExtended { booking: booking(), until: at }.into(),
+        HoldChange::HoldExtended {
+            booking: booking(),
+            until: at,
+            extension: Some(ExtensionId::from_u128(0xe)),
+        }
+        .into(),
         BookingChange::PayerNamed { booking: booking(), by: PayerBy::Card, payer }.into(),
         BookingChange::PaymentBegun { booking: booking(), payment: payment(), until: at }.into(),
         BookingChange::PaymentFailed {

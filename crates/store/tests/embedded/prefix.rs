@@ -36,7 +36,7 @@ fn command(&(who, what, _): &Step) -> Command {
         },
         7 => Command::Release { booking, user },
         8 => Command::Confirm { booking, user, payment: None },
-        9 => Command::Extend { booking, user },
+        9 => Command::Extend { booking, user, extension: None },
         _ => Command::Claim {
             claim: id(&format!("c{n}")),
             user,

@@ -7,7 +7,7 @@ use crate::http::body::{JsonBytes, Nothing, OptionalBytes, json};
 use crate::http::caller::{Event, IdempotencyKey, Ids, OptionalKey};
 use crate::http::channels::codes::Shopper;
 use crate::http::faults::hide_event;
-use crate::http::once::{Purpose, Scope};
+use crate::http::once::{Purpose, Scope, name_of};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::lines::WishBody;
@@ -17,7 +17,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_base::metrics::count;
-use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::ids::{BookingId, EventId, ExtensionId, UserId};
 use onrush_core::refusal::Class;
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal};
@@ -115,7 +115,7 @@ async fn first_that_can_be(
 }
 
 /// Gives a hold more time, as often as the event allows. The same key again gets the first answer,
-/// and no more time.
+/// and no more time: the rules know the extension by it.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/extend", tag = "bookings",
     params(("booking" = IdText, Path), OptionalKey),
@@ -140,7 +140,8 @@ pub async fn extend(
         // A key is noted down only for whoever may use it.
         owner.find(&event, &booking).await?;
     }
-    let work = give_time(sale, event, booking.clone(), owner.user.clone());
+    let named = key.0.as_ref().map(|key| extension_id(&booking, key.as_str()));
+    let work = give_time(sale, event, booking.clone(), owner.user.clone(), named);
     let scope = Scope::of_booking("extend", &booking, &owner.user, Purpose::More);
     once.run_if_keyed(scope, &key, &body.canonical(), work).await
 }
@@ -150,9 +151,16 @@ async fn give_time(
     event: EventId,
     booking: BookingId,
     user: UserId,
+    extension: Option<ExtensionId>,
 ) -> Result<Response, Problem> {
-    let command = Command::Extend { booking, user };
+    let command = Command::Extend { booking, user, extension };
     let view = sale.run(&event, command).await;
     let view = view.map_err(|f| hide_event(f.into(), Refusal::ReservationNotFound))?;
     Ok(booking_answer(&event, &view))
+}
+
+/// What a request with this key is called, by which the rules know it again. The same key for another
+/// booking is another extension.
+fn extension_id(booking: &BookingId, key: &str) -> ExtensionId {
+    ExtensionId::from_u128(name_of(&[booking.as_str(), key]))
 }

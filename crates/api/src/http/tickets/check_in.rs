@@ -4,6 +4,7 @@ use super::shapes::CheckedInBody;
 use crate::http::actions::note::About;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Operator, OptionalKey};
+use crate::http::once::name_of;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::id;
@@ -19,7 +20,6 @@ use onrush_core::view::HoldView;
 use onrush_ledger::Ledger;
 use serde::Deserialize;
 use serde_json::{Map, json as value};
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use utoipa::ToSchema;
 
@@ -99,12 +99,6 @@ async fn let_in(
 /// What a request with this key is called, by which the rules know it again. The same key under
 /// another scanner's, or for another ticket, is another scan.
 fn scan_id(claims: &TicketClaims, scanner: &str, key: &str) -> ScanId {
-    let mut hash = Sha256::new();
-    for part in [claims.booking.as_str(), &claims.ticket.to_string(), scanner, key] {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
-    let hash = hash.finalize();
-    let half = hash.first_chunk().expect("a hash has 32 bytes");
-    ScanId::from_u128(u128::from_be_bytes(*half))
+    let ticket = claims.ticket.to_string();
+    ScanId::from_u128(name_of(&[claims.booking.as_str(), &ticket, scanner, key]))
 }

@@ -2,7 +2,7 @@
 
 use onrush_core::Time;
 use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
-use onrush_core::ids::{BookingId, ChannelId, PayerId, PlaceId, UserId};
+use onrush_core::ids::{BookingId, ChannelId, ExtensionId, PayerId, PlaceId, UserId};
 use onrush_core::limits::ENDED_KNOWN_MS;
 use onrush_core::payers::PayerBy;
 use onrush_core::prices::PriceStep;
@@ -220,6 +220,8 @@ pub(super) struct Booking {
     pub(super) state: HoldState,
     pub(super) payments: u8,
     pub(super) extensions: u8,
+    /// The last of them that had a name.
+    pub(super) extended_by: Option<ExtensionId>,
     pub(super) checked_in: Vec<CheckIn>,
     /// One of each kind at most.
     pub(super) payers: Vec<(PayerBy, PayerId)>,

@@ -9,7 +9,7 @@ use onrush_core::best::BestOrder;
 use onrush_core::change::HoldChange;
 use onrush_core::channels::Sources;
 use onrush_core::hold::{HoldState, HoldStatus, HoldTerms};
-use onrush_core::ids::{BookingId, ChannelId, UserId};
+use onrush_core::ids::{BookingId, ChannelId, ExtensionId, UserId};
 use onrush_core::limits::MAX_ENDED_PER_USER;
 use onrush_core::lines::Lines;
 use onrush_core::types::{AskedTypes, HeldTypes};
@@ -145,6 +145,7 @@ impl Oracle {
             state: HoldState::Held { until },
             payments: 0,
             extensions: 0,
+            extended_by: None,
             checked_in: Vec::new(),
             payers: Vec::new(),
         };
@@ -187,10 +188,19 @@ impl Oracle {
         most
     }
 
-    pub(super) fn extend(&mut self, at: Time, id: &BookingId, user: &UserId) -> Answer {
+    pub(super) fn extend(
+        &mut self,
+        at: Time,
+        id: &BookingId,
+        user: &UserId,
+        extension: Option<ExtensionId>,
+    ) -> Answer {
         let settings = self.settings();
         let limit = settings.extensions;
         let known = self.own(id, user)?;
+        if known.extended_by.is_some() && known.extended_by == extension {
+            return Ok(Reply::Hold(known.view()));
+        }
         let until = match known.state {
             HoldState::Held { until } if at < until => until,
             ref state => return Err(Self::no_more_a_hold(state)),
@@ -203,9 +213,13 @@ impl Oracle {
         }
         let view = self.update(id, |booking| {
             booking.extensions += 1;
+            if extension.is_some() {
+                booking.extended_by = extension;
+            }
             booking.state = HoldState::Held { until: extended };
         });
-        self.change(HoldChange::HoldExtended { booking: id.clone(), until: extended });
+        let booking = id.clone();
+        self.change(HoldChange::HoldExtended { booking, until: extended, extension });
         Ok(Reply::Hold(view))
     }
 

@@ -140,7 +140,9 @@ impl Oracle {
             Command::HoldBest { booking, user, order, channels, types } => {
                 self.hold_best(at, booking, user, order, channels, types)
             }
-            Command::Extend { booking, user } => self.extend(at, booking, user),
+            Command::Extend { booking, user, extension } => {
+                self.extend(at, booking, user, *extension)
+            }
             Command::Release { booking, user } => self.release(at, booking, user),
             Command::NamePayer { booking, user, by, payer } => {
                 self.name_payer(at, booking, user, *by, *payer)

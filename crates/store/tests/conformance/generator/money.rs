@@ -5,7 +5,7 @@ use crate::world::{payment, risky_text};
 use onrush_core::Command;
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
-use onrush_core::ids::{BookingId, PayerId, PaymentId, ScanId, UserId};
+use onrush_core::ids::{BookingId, ExtensionId, PayerId, PaymentId, ScanId, UserId};
 use onrush_core::payers::PayerBy;
 use onrush_core::snapshot::HoldRow;
 
@@ -37,6 +37,20 @@ impl Generator {
         let payer = PayerId::from_u128(u128::from(nth % 3) << 64 | 0xabc);
         let (booking, user) = (booking.clone(), user.clone());
         self.ask(Command::NamePayer { booking, user, by, payer });
+    }
+
+    /// Asks for more time, mostly by one of two names: which one follows from how many bookings there
+    /// were. Some ask once more.
+    pub(super) fn extend(&mut self) {
+        let (booking, user, _) = self.some_booking(|state| state.until().is_some());
+        let nth = self.fresh[1];
+        let named = !nth.is_multiple_of(3);
+        let extension = named.then(|| ExtensionId::from_u128(u128::from(nth % 3)));
+        let extend = Command::Extend { booking, user, extension };
+        if nth.is_multiple_of(2) {
+            self.ask(extend.clone());
+        }
+        self.ask(extend);
     }
 
     pub(super) fn money(&mut self) {
