@@ -14,9 +14,11 @@ use onrush_core::question::ChannelsNow;
 use onrush_core::settings::Digest;
 use onrush_core::spec::Reason;
 use onrush_ledger::request::{Begun, RequestKey};
-use onrush_store::Ask;
+use onrush_store::embedded::{Asked, LostAnswers};
+use onrush_store::{Ask, Failure};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 pub(crate) const CODE: &str = "Fans-2026";
@@ -166,6 +168,47 @@ async fn units_that_may_have_been_moved_are_not_moved_again_under_the_same_key()
     }
     ask("k2").await.expect(200);
     assert_eq!(free().await, 2);
+}
+
+/// Once the engine has moved the units, it cannot say what there is.
+#[tokio::test]
+async fn units_that_were_moved_and_cannot_be_shown_are_not_moved_again_under_the_same_key() {
+    let lost = LostAnswers::default();
+    let shop = Shop::start_losing(&lost).await;
+    sale_with_fans(&shop).await;
+    let ask = |path: &str, body: &Value| {
+        shop.admin("POST", &format!("/events/e/{path}")).key("k1").json(body).send()
+    };
+    let free = async || {
+        let left = shop.ask("GET", "/events/e/availability").send().await.expect(200).json();
+        left["pools"][0]["free"].clone()
+    };
+    let blocked = json!({"pools": {"ga": 2}, "why": "broken"});
+    let allotted = json!({"pools": {"ga": 1}, "to": "fans", "why": "more"});
+    for (path, body, left) in
+        [("block", &blocked, 4), ("allot", &allotted, 3), ("unblock", &blocked, 5)]
+    {
+        let is_moved = AtomicBool::new(false);
+        lost.lose(move |asked| match asked {
+            Asked::Command(command) => {
+                let moves = matches!(
+                    command,
+                    Command::Block { .. } | Command::Unblock { .. } | Command::Allot { .. }
+                );
+                is_moved.fetch_or(moves, Ordering::Relaxed);
+                None
+            }
+            Asked::Query(_) if is_moved.load(Ordering::Relaxed) => {
+                Some(Failure::Rebuilding { retry_after_ms: 1_000 })
+            }
+            Asked::Query(_) => None,
+        });
+        assert_eq!(ask(path, body).await.problem(), (409, "OUTCOME_UNKNOWN".into()), "{path}");
+        lost.lose_none();
+        assert_eq!(free().await, left, "{path}");
+        assert_eq!(ask(path, body).await.problem(), (409, "OUTCOME_UNKNOWN".into()), "{path}");
+        assert_eq!(free().await, left, "{path}");
+    }
 }
 
 #[tokio::test]

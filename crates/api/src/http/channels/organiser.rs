@@ -3,7 +3,7 @@
 use crate::history::ChannelChange;
 use crate::http::body::{Json, JsonBody, JsonBytes};
 use crate::http::caller::{Ids, Operator, OptionalKey};
-use crate::http::events::read::show_done;
+use crate::http::events::read::show_moved;
 use crate::http::once::Scope;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
@@ -275,7 +275,7 @@ pub async fn allot(
     let command = Command::Allot { lines, from, to, reason: operator.because(why) };
     let work = async move {
         sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
-        show_done(|| async { Ok(Json(bodies(&sale, &event).await?).into_response()) }).await
+        show_moved(|| async { Ok(Json(bodies(&sale, &event).await?).into_response()) }).await
     };
     once.run_if_keyed(scope, &key, asked.as_bytes(), work).await
 }

@@ -1,6 +1,6 @@
 //! Taking units off sale, and putting them back.
 
-use super::read::run_and_show;
+use super::read::{event_answer, show_moved};
 use super::shapes::EventBody;
 use crate::http::body::JsonBytes;
 use crate::http::caller::{Ids, Operator, OptionalKey};
@@ -56,6 +56,7 @@ moves! {
 }
 
 async fn show(sale: Arc<Sale>, event: EventId, command: Command) -> Result<Response, Problem> {
-    let shown = run_and_show(&sale, &event, command).await.map_err(Problem::named_in_body)?;
+    sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
+    let shown = show_moved(|| event_answer(&sale, &event)).await?;
     Ok(shown.into_response())
 }

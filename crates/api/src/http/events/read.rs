@@ -3,6 +3,7 @@
 use super::shapes::{EventBody, Events};
 use crate::http::body::Json;
 use crate::http::caller::{Ids, Strict};
+use crate::http::once::outcome_unknown;
 use crate::http::openapi::{EventProblems, OpenProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
@@ -113,9 +114,8 @@ pub(in crate::http) async fn run_and_show(
     show_done(|| event_answer(sale, event)).await
 }
 
-/// Shows what a command has done, also if the engine is busy just then: whoever heard of that would
-/// ask for the same again, and units would move twice.
-pub(in crate::http) async fn show_done<T, F>(show: impl Fn() -> F) -> Result<T, Problem>
+/// Shows what a command has done, also if the engine is busy just then.
+async fn show_done<T, F>(show: impl Fn() -> F) -> Result<T, Problem>
 where
     F: Future<Output = Result<T, Problem>>,
 {
@@ -128,6 +128,18 @@ where
         }
     }
     show().await
+}
+
+/// Shows what moved units have come to. Where that cannot be, nobody may be told to ask for the same
+/// again, which would move as many once more.
+pub(in crate::http) async fn show_moved<T, F>(show: impl Fn() -> F) -> Result<T, Problem>
+where
+    F: Future<Output = Result<T, Problem>>,
+{
+    show_done(show).await.map_err(|problem| {
+        tracing::warn!(code = problem.code(), "units were moved, and what there is is not shown");
+        outcome_unknown()
+    })
 }
 
 #[cfg(test)]
@@ -146,5 +158,20 @@ mod tests {
         assert_eq!((shown.await.ok(), asked.get()), (Some("shown"), 3));
         let other = || std::future::ready(Err::<(), _>(Problem::new(Code::Internal, "broken")));
         assert!(show_done(other).await.is_err(), "nothing else is waited for");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn units_that_were_moved_and_cannot_be_shown_are_not_to_be_moved_again() {
+        for code in [Code::Busy, Code::EventRebuilding, Code::EngineUnreachable, Code::DiskLow] {
+            let asked = Cell::new(0);
+            let shown = show_moved(|| {
+                asked.set(asked.get() + 1);
+                std::future::ready(Err::<(), _>(Problem::new(code, "not now")))
+            });
+            let told = shown.await.err().map(|problem| problem.code());
+            assert_eq!(told, Some("OUTCOME_UNKNOWN"), "{code:?}");
+            let looks = if code == Code::Busy { PAUSES.len() + 1 } else { 1 };
+            assert_eq!(asked.get(), looks, "{code:?}");
+        }
     }
 }
