@@ -33,6 +33,7 @@ use indexmap::IndexMap;
 use message::{Content, Message};
 use onrush_base::auth::pass::PassSigner;
 use onrush_base::auth::unix_now_s;
+use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, PlaceId, UserId};
 use onrush_core::question::{EventNow, PlaceOf};
 use onrush_core::view::{AdmissionState, PlaceState, PlaceView};
@@ -95,9 +96,9 @@ struct Channel {
     moved_at: Time,
     /// Whether anyone may hold, without a session.
     roomless: bool,
-    /// Live holds of the users above.
-    bookings: HashMap<BookingId, UserId>,
-    /// The same by their deadline.
+    /// Bookings of the users above that may still change.
+    bookings: HashMap<BookingId, Watched>,
+    /// Live holds by their deadline.
     expiring: BTreeSet<(Time, BookingId)>,
     /// Whether something happened since admission was looked at.
     admission_may_differ: bool,
@@ -106,6 +107,13 @@ struct Channel {
     telling: bool,
     seats_changed: bool,
     seats_told: Option<Arc<Snapshot>>,
+}
+
+/// A booking that may still change.
+struct Watched {
+    user: UserId,
+    /// Whether money for it is on its way, or came: it may confirm what ran out.
+    has_payment: bool,
 }
 
 /// The streams of one user.
@@ -197,17 +205,12 @@ impl Hub {
         let place = self.place(&event, PlaceOf { user: user.clone(), place }).await?;
         let mut first = vec![Message::new(&Content::Phase { phase: view.phase })];
         let doing = doing(place.as_ref());
-        let has_holds = place.as_ref().is_some_and(|view| match view.state {
-            PlaceState::Active { .. } | PlaceState::Ended { .. } => true,
-            PlaceState::Queued { .. } => false,
-        });
         first.push(Message::new(&self.content_of(&open.conn, place)));
         if view.admission != AdmissionState::GoesOn {
             first.push(Message::new(&Content::Admission { admission: view.admission }));
         }
-        if has_holds || roomless {
-            self.watch_bookings(&event, &user).await?;
-        }
+        // Whoever bought something and went away, or waits once more, hears of that as well.
+        self.watch_bookings(&event, &user).await?;
         // Also for those who wait: what changes right after their turn can be told by then.
         match self.note_seats(&event).await {
             Err(error) if doing != Doing::Shopping && !roomless => {
@@ -324,15 +327,22 @@ impl Hub {
         }
     }
 
-    /// Learns of a user's live holds, so that the user hears of their end.
+    /// Learns of a user's bookings that may still change, so that the user hears of it.
     async fn watch_bookings(&self, event: &EventId, user: &UserId) -> Result<(), LiveError> {
         let (_, bookings) = every_booking_of(&*self.engine, event, user).await?;
         let mut streams = self.streams();
         if let Some(channel) = streams.events.get_mut(event) {
             for view in bookings {
-                if let Some(until) = view.state.until() {
-                    channel.watch_booking(user, &view.terms.booking, until);
-                }
+                let (until, has_payment) = match &view.state {
+                    HoldState::Held { until } => (Some(*until), false),
+                    HoldState::Paying { until, .. } => (Some(*until), true),
+                    HoldState::Confirmed { payment, .. } => (None, payment.is_some()),
+                    HoldState::Expired { payment: Some(_), .. } => (None, true),
+                    HoldState::Released { .. }
+                    | HoldState::Expired { payment: None, .. }
+                    | HoldState::Cancelled { .. } => continue,
+                };
+                channel.watch_booking(user, &view.terms.booking, until, has_payment);
             }
         }
         Ok(())
@@ -365,12 +375,19 @@ impl Channel {
         }
     }
 
-    fn watch_booking(&mut self, user: &UserId, booking: &BookingId, until: Time) {
+    fn watch_booking(
+        &mut self,
+        user: &UserId,
+        booking: &BookingId,
+        until: Option<Time>,
+        has_payment: bool,
+    ) {
         let Some(watcher) = self.users.get_mut(user) else { return };
-        if self.bookings.insert(booking.clone(), user.clone()).is_none() {
+        let watched = Watched { user: user.clone(), has_payment };
+        if self.bookings.insert(booking.clone(), watched).is_none() {
             watcher.bookings.push(booking.clone());
         }
-        self.expiring.insert((until, booking.clone()));
+        self.expiring.extend(until.map(|until| (until, booking.clone())));
     }
 }
 

@@ -152,7 +152,7 @@ impl Channel {
                 HoldChange::HoldPlaced { terms, until } => {
                     self.seats_changed |= !terms.lines.seats().is_empty();
                     if self.users.contains_key(&terms.user) {
-                        self.watch_booking(&terms.user, &terms.booking, *until);
+                        self.watch_booking(&terms.user, &terms.booking, Some(*until), false);
                         self.tell_hold(at, &terms.booking, "held", Some(*until));
                     }
                 }
@@ -160,14 +160,16 @@ impl Channel {
                     self.hold_moved(at, booking, "held", *until)
                 }
                 HoldChange::HoldReleased { booking } => self.hold_ended(at, booking, "released"),
-                HoldChange::HoldExpired { booking } => self.hold_ended(at, booking, "expired"),
-                HoldChange::HoldForgotten { .. } => {}
+                HoldChange::HoldExpired { booking } => self.hold_expired(at, booking),
+                HoldChange::HoldForgotten { booking } => self.forget(booking),
             },
             Change::Booking(change) => match change {
                 BookingChange::PaymentBegun { booking, payment: _, until } => {
+                    self.set_has_payment(booking, true);
                     self.hold_moved(at, booking, "paying", *until);
                 }
                 BookingChange::PaymentFailed { booking, payment: _, why: _, until } => {
+                    self.set_has_payment(booking, false);
                     self.hold_moved(at, booking, "held", *until);
                 }
                 BookingChange::HoldConfirmed { booking, .. }
@@ -178,9 +180,8 @@ impl Channel {
                 BookingChange::ConfirmedCancelled { booking, reason: _, refund_minor: _ } => {
                     self.hold_ended(at, booking, "cancelled");
                 }
-                BookingChange::PayerNamed { .. }
-                | BookingChange::LatePaymentFailed { .. }
-                | BookingChange::CheckedIn { .. } => {}
+                BookingChange::LatePaymentFailed { booking, .. } => self.forget(booking),
+                BookingChange::PayerNamed { .. } | BookingChange::CheckedIn { .. } => {}
             },
             Change::Claim(_) => {}
         }
@@ -230,7 +231,7 @@ impl Channel {
     }
 
     fn tell_hold(&self, at: Time, booking: &BookingId, status: &'static str, until: Option<Time>) {
-        let owner = self.bookings.get(booking).and_then(|user| self.users.get(user));
+        let owner = self.bookings.get(booking).and_then(|it| self.users.get(&it.user));
         if let Some(watcher) = owner {
             let message = Message::new(&Content::Hold { booking, status, until });
             watcher.conns.iter().for_each(|conn| conn.tell(at, message.clone()));
@@ -247,8 +248,28 @@ impl Channel {
     fn hold_ended(&mut self, at: Time, booking: &BookingId, status: &'static str) {
         self.seats_changed = true;
         self.tell_hold(at, booking, status, None);
-        if let Some(user) = self.bookings.remove(booking)
-            && let Some(watcher) = self.users.get_mut(&user)
+        self.forget(booking);
+    }
+
+    fn hold_expired(&mut self, at: Time, booking: &BookingId) {
+        self.seats_changed = true;
+        self.tell_hold(at, booking, "expired", None);
+        // Money that is on its way may still confirm it.
+        if self.bookings.get(booking).is_none_or(|it| !it.has_payment) {
+            self.forget(booking);
+        }
+    }
+
+    fn set_has_payment(&mut self, booking: &BookingId, has_payment: bool) {
+        if let Some(watched) = self.bookings.get_mut(booking) {
+            watched.has_payment = has_payment;
+        }
+    }
+
+    /// Nothing more is told of a booking.
+    fn forget(&mut self, booking: &BookingId) {
+        if let Some(watched) = self.bookings.remove(booking)
+            && let Some(watcher) = self.users.get_mut(&watched.user)
         {
             watcher.bookings.retain(|other| other != booking);
         }

@@ -2,7 +2,10 @@
 
 use crate::client::Events;
 use crate::shop::{Guest, Shop};
+use crate::till::{Till, message, send};
+use crate::webhooks::shop_with;
 use futures_util::StreamExt;
+use onrush_core::saga::Step;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -71,6 +74,65 @@ async fn a_shopper_hears_of_his_holds_and_of_seats_that_change() {
     assert_eq!((&expired["booking"], &expired["status"]), (&held["booking"], &json!("expired")));
     let changed = events.next_of("seats").await;
     assert_eq!(changed["changed"]["A-1"], "free");
+}
+
+/// Reads on until a booking has this status.
+async fn until_hold(events: &mut Events, booking: &str, status: &str) {
+    loop {
+        let told = events.next_of("hold").await;
+        assert_eq!(told["booking"], booking);
+        if told["status"] == status {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_visitor_hears_that_late_money_bought_what_had_run_out_and_that_it_was_cancelled() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    let mut from_paying = stream(&guest, "e").await;
+    from_paying.next_of("not_in_queue").await;
+    till.down(true);
+    shop.clock.advance_ms(3_600_000);
+    until_hold(&mut from_paying, &booking, "expired").await;
+    let mut from_expired = stream(&guest, "e").await;
+    from_expired.next_of("not_in_queue").await;
+    till.capture(payment["payment"].as_str().unwrap());
+    till.down(false);
+    send(&shop, &message("payment.captured", &payment)).await.expect(200);
+    shop.until_step(&booking, Step::Confirmed).await;
+    for events in [&mut from_paying, &mut from_expired] {
+        until_hold(events, &booking, "confirmed").await;
+    }
+    let mut from_confirmed = stream(&guest, "e").await;
+    from_confirmed.next_of("not_in_queue").await;
+    shop.clock.advance_ms(1_000);
+    shop.cancel(&booking).await.expect(200);
+    for events in [&mut from_paying, &mut from_expired, &mut from_confirmed] {
+        until_hold(events, &booking, "cancelled").await;
+    }
+}
+
+#[tokio::test]
+async fn a_visitor_without_a_place_hears_that_what_they_bought_before_was_cancelled() {
+    let shop = Shop::start().await;
+    shop.sale_with_room("e", json!({"capacity": 1})).await;
+    let guest = shop.guest().await;
+    guest.join("e").await.expect(202);
+    guest.until_active("e").await;
+    let held = guest.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201);
+    let booking = held.text("booking");
+    guest.ask("POST", &format!("/bookings/{booking}/confirm")).send().await.expect(200);
+    guest.ask("DELETE", "/events/e/queue").send().await;
+    let mut events = stream(&guest, "e").await;
+    events.next_of("not_in_queue").await;
+    shop.clock.advance_ms(1_000);
+    shop.cancel(&booking).await.expect(200);
+    until_hold(&mut events, &booking, "cancelled").await;
 }
 
 #[tokio::test]
