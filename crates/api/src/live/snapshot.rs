@@ -38,6 +38,8 @@ pub(super) struct Board {
     categories: Box<[Arc<str>]>,
     /// The fees that its prices are told with.
     fees: Fees,
+    /// What these are rounded to.
+    step_minor: i64,
     /// What was told of each category's price.
     prices: Vec<(i64, Vec<PriceStep>)>,
     /// `"name":…,"size":…,"categories":[…]`, or what there is of it.
@@ -147,8 +149,9 @@ impl Board {
         let seats = views.iter().map(|view| view.seat.clone()).collect();
         let categories = views.iter().map(|view| view.category.clone()).collect();
         let digest = Sha256::new().chain_update(&head).chain_update(&fragments).finalize().into();
-        let (ends, fees, prices) = (ends.into(), settings.fees, told_of(prices));
-        Self { seats, categories, fees, prices, head, fragments, ends, digest, plan }
+        let (fees, step_minor) = (settings.fees, settings.step_minor());
+        let (ends, prices) = (ends.into(), told_of(prices));
+        Self { seats, categories, fees, step_minor, prices, head, fragments, ends, digest, plan }
     }
 
     /// Whether it tells of these seats, at these prices.
@@ -159,6 +162,7 @@ impl Board {
         settings: &Settings,
     ) -> bool {
         self.fees == settings.fees
+            && self.step_minor == settings.step_minor()
             && self.prices == told_of(prices)
             && self.seats.iter().eq(views.iter().map(|view| &view.seat))
     }

@@ -1,6 +1,7 @@
 //! Amounts that a gateway counts in steps: what a buyer is told goes back is what the gateway can give back.
 
 use crate::paying::paid_event;
+use crate::seat_maps::small_house;
 use crate::shop::Shop;
 use crate::till::Till;
 use onrush_base::config::{GatewayName, Secret, StripeSettings};
@@ -103,6 +104,40 @@ async fn an_event_that_does_not_know_the_gateways_steps_learns_them_before_money
     let change = Command::ChangeSettings { settings: Box::new(settings) };
     shop.server.engine().execute(event(), change).await.unwrap();
     assert_eq!(shop.sell_and_cancel("kwd").await, json!(7_570));
+}
+
+/// What a seat costs with its fees is rounded to the steps, which an event may learn after its map was read.
+#[tokio::test]
+async fn a_seat_map_that_was_read_before_the_steps_were_learned_is_told_anew() {
+    let shop = shop_with_stripe().await;
+    let starts_at = shop.clock.now().0 + 30 * DAY_MS;
+    let body = json!({"event": "kwd", "title": "Half", "currency": "KWD", "room": null,
+        "starts_at": starts_at, "fees": {"percent_bp": 100},
+        "refunds": [{"days_before": 0, "percent": 50}]});
+    shop.organise("POST", "/events", &body).await;
+    shop.add_pool("kwd", "ga", 10, 15_130).await;
+    let map = json!({"plan": small_house(), "prices": {"Stalls": 15_130}});
+    shop.organise("PUT", "/events/kwd/seat-map", &map).await;
+    shop.organise_plainly("/events/kwd/open").await;
+    let event = || "kwd".parse().unwrap();
+    let view = shop.server.engine().ask(event(), EventNow).await.unwrap().value;
+    let mut settings = view.settings;
+    settings.amount_step_minor = 1;
+    let change = Command::ChangeSettings { settings: Box::new(settings) };
+    shop.server.engine().execute(event(), change).await.unwrap();
+    let read = async || {
+        let seats = shop.ask("GET", "/events/kwd/seats").send().await.expect(200);
+        let left = shop.ask("GET", "/events/kwd/availability").send().await.expect(200).json();
+        let all_in = seats.json()["categories"][0]["all_in_minor"].clone();
+        assert_eq!(all_in, left["categories"][0]["all_in_minor"]);
+        (all_in, seats.header("etag").expect("it has a tag").to_owned())
+    };
+    let (before, first_tag) = read().await;
+    assert_eq!(before, 15_281);
+    shop.sell_and_cancel("kwd").await;
+    let (after, tag) = read().await;
+    assert_eq!(after, 15_280);
+    assert_ne!(tag, first_tag);
 }
 
 #[tokio::test]
