@@ -118,6 +118,10 @@ problems! {
     ConflictProblems: 400 401 404 409 410 429 503;
     /// Of changing something.
     WriteProblems: 400 401 404 408 409 410 413 415 422 429 503;
+    /// Of joining and holding, which a banned visitor may not.
+    EntryProblems: 400 401 403 404 408 409 410 413 415 422 429 503;
+    /// Of claiming, which a banned visitor may not, and what has a price cannot be.
+    ClaimProblems: 400 401 402 403 404 408 409 410 413 415 422 429 503;
     /// Of asking for a guest token.
     GuestProblems: 400 403 408 413 415 422 429 503;
     /// Of renewing a guest token, or carrying its visitor to another device.
@@ -152,7 +156,7 @@ fn described(status: u16) -> Response {
         402 => "`PAYMENT_REQUIRED`",
         403 => {
             "`SCOPE_MISSING`, `ORIGIN_REFUSED`, `CSRF_REFUSED`, `GUESTS_DISABLED`, `NOT_A_GUEST`, \
-             `OIDC_REFUSED`, `OIDC_INSUFFICIENT`, `OIDC_NO_SCOPES`"
+             `OIDC_REFUSED`, `OIDC_INSUFFICIENT`, `OIDC_NO_SCOPES`, `VISITOR_BANNED`"
         }
         404 => "There is no such thing, or it is not yours",
         409 => {

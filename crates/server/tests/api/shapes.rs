@@ -4,7 +4,7 @@ use crate::client::{Answer, Request};
 use crate::paying::{GOOD_CARD, use_card};
 use crate::sandboxed::Sandboxed;
 use crate::seat_maps::small_house;
-use crate::shop::Guest;
+use crate::shop::{Guest, Shop};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -55,7 +55,7 @@ impl Album {
     }
 }
 
-async fn seats_and_standing(shop: &crate::shop::Shop) {
+async fn seats_and_standing(shop: &Shop) {
     let body = json!({"event": "s", "title": "Seats", "currency": "EUR", "room": {"capacity": 1},
         "starts_at": 4_000_000_000_000_i64, "fees": {"fixed_minor": 50, "percent_bp": 100},
         "refunds": [{"days_before": 7, "percent": 80}]});
@@ -63,6 +63,7 @@ async fn seats_and_standing(shop: &crate::shop::Shop) {
     let body = json!({"plan": small_house(), "prices": {"Stalls": 2_500}});
     shop.organise("PUT", "/events/s/seat-map", &body).await;
     shop.add_pool("s", "vouchers", 10, 0).await;
+    shop.add_pool("s", "standing", 10, 1_000).await;
     shop.organise_plainly("/events/s/open").await;
 }
 
@@ -97,12 +98,32 @@ async fn visit(album: &mut Album, guest: &Guest<'_>) -> (String, String) {
     let claim = guest.ask("POST", "/events/s/pools/vouchers/claims").key("v");
     let claim = claim.json(&json!({"quantity": 1, "ttl_ms": 60_000}));
     let claim = album.of("POST", "/events/{event}/pools/{pool}/claims", claim).await;
+    // What has a price is not claimed.
+    let priced = guest.ask("POST", "/events/s/pools/standing/claims").key("w");
+    let priced = priced.json(&json!({"quantity": 1}));
+    let priced = album.of("POST", "/events/{event}/pools/{pool}/claims", priced).await;
+    assert_eq!(priced["code"], "PAYMENT_REQUIRED");
     let claim = format!("/claims/{}", claim["claim"].as_str().unwrap());
     album.of("DELETE", "/claims/{claim}", guest.ask("DELETE", &claim)).await;
     album.of("GET", "/claims/{claim}", guest.ask("GET", &claim)).await;
     let pay = guest.ask("POST", &format!("/bookings/{seat}/payment")).key("p");
     let paid = album.of("POST", "/bookings/{booking}/payment", pay).await;
     (seat.clone(), paid["url"].as_str().unwrap().to_owned())
+}
+
+/// Has a banned visitor ask for what nobody gives them.
+async fn visit_banned(album: &mut Album, shop: &Shop, guest: &Guest<'_>) {
+    let remove = format!("/events/s/visitors/{}/remove", guest.user);
+    shop.organise("POST", &remove, &json!({"why": "bot", "ban": true})).await;
+    let ask = |path: &str| guest.ask("POST", &format!("/events/s/{path}")).key("x");
+    for (path, request) in [
+        ("queue", ask("queue")),
+        ("bookings", ask("bookings").json(&json!({"seats": ["A-3"]}))),
+        ("pools/{pool}/claims", ask("pools/vouchers/claims").json(&json!({"quantity": 1}))),
+    ] {
+        let answer = album.of("POST", &format!("/events/{{event}}/{path}"), request).await;
+        assert_eq!(answer["code"], "VISITOR_BANNED", "{path}");
+    }
 }
 
 #[tokio::test]
@@ -113,6 +134,7 @@ async fn real_answers_are_as_the_openapi_document_says() {
     let (guest, other) = (shop.guest().await, shop.guest().await);
     let mut album = Album::default();
     let (seat, url) = visit(&mut album, &guest).await;
+    visit_banned(&mut album, shop, &shop.guest().await).await;
     // In seats only, while it is paid for and after.
     album.of("GET", BOOKING, guest.ask("GET", &format!("/bookings/{seat}"))).await;
     album.of("GET", "/events/{event}/queue", other.ask("GET", "/events/s/queue")).await;
@@ -158,7 +180,7 @@ async fn real_answers_are_as_the_openapi_document_says() {
         album.of("GET", &format!("/admin{path}"), admin(path)).await;
     }
     let seen: BTreeSet<_> = album.answers.iter().map(|kept| kept["status"].as_u64()).collect();
-    assert_eq!(seen, BTreeSet::from([Some(200), Some(201), Some(202), Some(409)]));
+    assert_eq!(seen, BTreeSet::from([200, 201, 202, 402, 403, 409].map(Some)));
     let document = Request::new(shop.server.public_addr(), "GET", "/api/openapi.json").send().await;
     assert_eq!(album.complaints(&document.json()), "");
 }

@@ -8,7 +8,7 @@ use crate::http::caller::{Event, IdempotencyKey, Ids, OptionalKey};
 use crate::http::channels::codes::Shopper;
 use crate::http::faults::hide_event;
 use crate::http::once::{Purpose, Scope, name_of};
-use crate::http::openapi::WriteProblems;
+use crate::http::openapi::{EntryProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::lines::WishBody;
 use crate::http::state::{Once, Sale};
@@ -33,7 +33,7 @@ use std::sync::Arc;
     post, path = "/api/v1/events/{event}/bookings", tag = "bookings",
     params(("event" = EventIdText, Path), IdempotencyKey),
     request_body = WishBody,
-    responses((status = 201, description = "Held", body = BookingBody), WriteProblems),
+    responses((status = 201, description = "Held", body = BookingBody), EntryProblems),
     security(("visitor" = []))
 )]
 pub async fn hold(

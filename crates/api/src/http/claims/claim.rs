@@ -5,7 +5,7 @@ use crate::http::body::{JsonBody, json};
 use crate::http::caller::{IdempotencyKey, Ids, Operator, Visitor};
 use crate::http::faults::hide_event;
 use crate::http::once::Scope;
-use crate::http::openapi::{ReadProblems, WriteProblems};
+use crate::http::openapi::{ClaimProblems, ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::lines::Quantity;
 use crate::http::shapes::reason::reasoned;
@@ -28,7 +28,7 @@ use std::sync::Arc;
     post, path = "/api/v1/events/{event}/pools/{pool}/claims", tag = "claims",
     params(("event" = EventIdText, Path), ("pool" = IdText, Path), IdempotencyKey),
     request_body = NewClaim,
-    responses((status = 201, description = "Claimed", body = ClaimBody), WriteProblems),
+    responses((status = 201, description = "Claimed", body = ClaimBody), ClaimProblems),
     security(("visitor" = []))
 )]
 pub async fn claim(

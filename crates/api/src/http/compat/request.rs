@@ -3,7 +3,7 @@
 use super::words::{OfEvent, Refused, Word, refused};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Joining;
-use crate::http::openapi::WriteProblems;
+use crate::http::openapi::EntryProblems;
 use crate::http::problem::Problem;
 use crate::http::queue::join::{Joined, join_plainly};
 use crate::http::state::Sale;
@@ -32,7 +32,7 @@ pub struct Requested {
     request_body = OfEvent,
     responses(
         (status = 200, description = "The place", body = Requested),
-        WriteProblems,
+        EntryProblems,
         (status = 409, description = "`invalid_state`: the event has no waiting room", body = Refused),
     ),
     security(("visitor" = []))

@@ -4,7 +4,7 @@ use super::state::{bookings, chosen, is_over, place};
 use super::words::{Refused, Word, refused};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Visitor;
-use crate::http::openapi::WriteProblems;
+use crate::http::openapi::EntryProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText};
@@ -57,7 +57,7 @@ pub struct Selected {
     request_body = SeatWish,
     responses(
         (status = 200, description = "The seat is held", body = Selected),
-        WriteProblems,
+        EntryProblems,
         (status = 409, description = "`seat_unavailable`, `invalid_state`", body = Refused),
     ),
     security(("visitor" = []))

@@ -3,7 +3,7 @@
 use super::place::{find_place, place_body};
 use crate::http::body::{Nothing, OptionalBody, json};
 use crate::http::caller::{Event, Joining, OptionalKey};
-use crate::http::openapi::WriteProblems;
+use crate::http::openapi::EntryProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::{Sale, Signers};
 use crate::json::ids::EventIdText;
@@ -31,7 +31,7 @@ use std::sync::Arc;
         (status = 202, description = "A place was taken", body = PlaceBody),
         (status = 200, description = "No key was sent, and the visitor has a place already",
             body = PlaceBody),
-        WriteProblems,
+        EntryProblems,
     ),
     security(("visitor" = []))
 )]
