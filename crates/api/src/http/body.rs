@@ -3,6 +3,7 @@
 use crate::http::problem::{Code, Problem};
 use crate::http::upload::read;
 use crate::json::object::Object;
+use crate::json::whole::Whole;
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
@@ -91,8 +92,8 @@ impl OptionalBytes {
         }
     }
 
-    /// One text for all bodies that mean the same: without spaces, members in order, and nothing
-    /// for an empty one.
+    /// One text for all bodies that mean the same: without spaces, members in order, whole numbers
+    /// without a point, and nothing for an empty one.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         match serde_json::from_slice::<Any>(&self.0) {
@@ -112,6 +113,8 @@ impl OptionalBytes {
 enum Any {
     Null,
     Bool(bool),
+    /// As members that are whole numbers are read.
+    Whole(Whole<i64>),
     Number(Number),
     Text(String),
     Array(Vec<Self>),
@@ -282,6 +285,11 @@ mod tests {
             (format!(r#"{{"b": 1, {raw}: "2"}}"#), format!(r#"{{{raw}:"2","b":1}}"#)),
             (format!(r#"{{{raw}: "2", "b": 1}}"#), format!(r#"{{{raw}:"2","b":1}}"#)),
             (format!(r#"{{{raw}: "[2]"}}"#), format!(r#"{{{raw}:"[2]"}}"#)),
+            (r#"{"at_least_minor": 16700.0}"#.to_owned(), r#"{"at_least_minor":16700}"#.to_owned()),
+            (
+                r#"[1e3, 2.5, -0.0, 18446744073709551615, "2.0"]"#.to_owned(),
+                r#"[1000,2.5,0,18446744073709551615,"2.0"]"#.to_owned(),
+            ),
             (" null ".to_owned(), String::new()),
             ("{ }".to_owned(), String::new()),
             ("[]".to_owned(), "[]".to_owned()),

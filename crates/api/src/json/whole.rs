@@ -1,12 +1,12 @@
 //! Whole numbers as JSON has them: `2` and `2.0` are the same number.
 
 use serde::de::{self, Unexpected};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::marker::PhantomData;
 
 /// A whole number of type `T`, however it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Whole<T>(pub T);
 
 impl<'de, T: TryFrom<i64>> Deserialize<'de> for Whole<T> {

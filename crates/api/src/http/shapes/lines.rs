@@ -8,6 +8,7 @@ use crate::json::ids::{
     PriceNumber, QuantityNumber, SeatIds, StayIdText,
 };
 use crate::json::object::Object;
+use crate::json::whole::Whole;
 use crate::json::words::words;
 use jiff::civil::Date;
 use onrush_core::best::{Best, BestOrder, Together};
@@ -105,7 +106,7 @@ pub struct BestSeats<'a> {
     accessible: Option<Quantity>,
     /// What each seat may cost at most, in minor units, before fees.
     #[schema(value_type = Option<PriceNumber>)]
-    price_max_minor: Option<i64>,
+    price_max_minor: Option<Whole<i64>>,
     /// As many seats as `quantity` that are taken rather than the best ones, if all of them can be
     /// had; not together with `accessible`.
     #[serde(borrow, default)]
@@ -408,7 +409,7 @@ impl BestSeats<'_> {
         let best = Best::new(quantity, self.together)?
             .within(names(&self.categories), names(&self.sections))?
             .with_accessible(accessible)?
-            .up_to(self.price_max_minor)?;
+            .up_to(self.price_max_minor.map(|Whole(most)| most))?;
         Ok(best.rather(seat_ids("best.first_choice", &self.first_choice)?)?)
     }
 }
@@ -483,6 +484,20 @@ mod tests {
         let nights = r#"{"pools": {"deluxe.2026-12-30": 2, "deluxe.2026-12-31": 2, "deluxe.2027-01-01": 2}}"#;
         assert_eq!(lines(stay), lines(nights));
         assert!(lines(stay).is_ok());
+    }
+
+    #[test]
+    fn the_most_a_seat_may_cost_may_be_written_with_a_point() {
+        for (written, most) in [("9000", Some(9_000)), ("9000.0", Some(9_000)), ("null", None)] {
+            let json = format!(r#"{{"best": {{"quantity": 1, "price_max_minor": {written}}}}}"#);
+            let wish: WishBody<'_> = serde_json::from_str(&json).expect(written);
+            let Object(best) = wish.best.expect("the best seats are asked for");
+            assert_eq!(best.wish().expect("it can be").price_max_minor(), most, "{written}");
+        }
+        assert_eq!(
+            lines(r#"{"best": {"quantity": 1, "price_max_minor": 2.5}}"#),
+            Err("INVALID_BODY")
+        );
     }
 
     #[test]
