@@ -25,8 +25,8 @@ pub(crate) struct Hold {
     newer: Option<Idx>,
     pub(crate) payments: u8,
     pub(crate) extensions: u8,
-    /// The last extension that had a name.
-    pub(crate) extended_by: Option<ExtensionId>,
+    /// The last extension that had a name: few holds are extended, and all of them take room.
+    pub(crate) extended_by: Option<Box<ExtensionId>>,
     /// Tickets that were let in, by their number.
     pub(crate) checked_in: Vec<CheckIn>,
 }
@@ -324,7 +324,9 @@ impl Bookings {
     pub(crate) fn count_extension(&mut self, idx: Idx, extension: Option<ExtensionId>) {
         let hold = &mut self.table[idx];
         hold.extensions += 1;
-        hold.extended_by = extension.or(hold.extended_by);
+        if let Some(extension) = extension {
+            hold.extended_by = Some(Box::new(extension));
+        }
     }
 
     /// Lets the owner of a ticket in.
@@ -343,7 +345,7 @@ impl Bookings {
         checked_in: Vec<CheckIn>,
     ) {
         let hold = &mut self.table[idx];
-        (hold.extensions, hold.extended_by) = (extensions, extended_by);
+        (hold.extensions, hold.extended_by) = (extensions, extended_by.map(Box::new));
         (hold.payments, hold.checked_in) = (payments, checked_in);
     }
 }

@@ -297,7 +297,7 @@ impl Event {
                 state: hold.state.clone(),
                 payments: hold.payments,
                 extensions: hold.extensions,
-                extended_by: hold.extended_by,
+                extended_by: hold.extended_by.as_deref().copied(),
                 checked_in: hold.checked_in.clone(),
                 payers: self.payers.of(idx),
             })
