@@ -214,8 +214,10 @@ fn kind(method: &Method, path: &str) -> Kind {
             || path == "/api/seats/available";
         return if look { Kind::Look } else { Kind::Rest };
     }
-    // A price is a look, though its body is too long for an address.
-    if *method == Method::POST && below_events && path.ends_with("/quote") {
+    // A price is a look, though its body is too long for an address; so is what channels have left,
+    // though codes are nothing for an address.
+    let is_look = path.ends_with("/quote") || path.ends_with("/channels");
+    if *method == Method::POST && below_events && is_look {
         return Kind::Look;
     }
     let begins = *method == Method::POST
@@ -407,6 +409,7 @@ mod tests {
         ] {
             assert_eq!(post(path), Kind::Rest, "{path}");
         }
+        assert_eq!(post("/api/v1/events/e/channels"), Kind::Look);
         assert_eq!(kind(&Method::DELETE, "/api/v1/events/e/queue"), Kind::Rest);
         assert_eq!(kind(&Method::GET, "/api/v1/bookings/e.1"), Kind::Rest);
         assert_eq!(kind(&Method::GET, "/api/v1/events/e/queue"), Kind::Look);

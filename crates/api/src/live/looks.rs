@@ -3,8 +3,9 @@
 use super::latest::Latest;
 use super::slots::{Kept, Slots};
 use onrush_core::Time;
+use onrush_core::channels::ChannelView;
 use onrush_core::ids::EventId;
-use onrush_core::question::{AvailabilityNow, EventNow, Question};
+use onrush_core::question::{AvailabilityNow, ChannelsNow, EventNow, Question};
 use onrush_core::view::{AvailabilityView, EventView};
 use onrush_store::{Ask, Engine, Failure};
 use std::sync::Arc;
@@ -16,20 +17,21 @@ pub struct Seen<T> {
     /// The engine's time.
     pub at: Time,
     /// What was there.
-    pub value: Box<T>,
+    pub value: T,
     asked: Instant,
 }
 
 /// What was last seen of one event.
 #[derive(Default)]
 struct Look {
-    event: Latest<Seen<EventView>, Failure>,
-    left: Latest<Seen<AvailabilityView>, Failure>,
+    event: Latest<Seen<Box<EventView>>, Failure>,
+    left: Latest<Seen<Box<AvailabilityView>>, Failure>,
+    channels: Latest<Seen<Vec<ChannelView>>, Failure>,
 }
 
 impl Kept for Look {
     fn is_empty(&self) -> bool {
-        self.event.is_empty() && self.left.is_empty()
+        self.event.is_empty() && self.left.is_empty() && self.channels.is_empty()
     }
 }
 
@@ -54,8 +56,8 @@ impl Looks {
         &self,
         event: &EventId,
         longest_ago: Duration,
-    ) -> Result<Arc<Seen<EventView>>, Failure> {
-        let is_good = |seen: &Seen<EventView>| seen.asked.elapsed() < longest_ago;
+    ) -> Result<Arc<Seen<Box<EventView>>>, Failure> {
+        let is_good = |seen: &Seen<Box<EventView>>| seen.asked.elapsed() < longest_ago;
         let slot = self.slots.of(event);
         slot.event.get(is_good, |_| self.look(event, EventNow)).await
     }
@@ -64,15 +66,25 @@ impl Looks {
     ///
     /// # Errors
     /// Whatever the engine says.
-    pub async fn left(&self, event: &EventId) -> Result<Arc<Seen<AvailabilityView>>, Failure> {
+    pub async fn left(&self, event: &EventId) -> Result<Arc<Seen<Box<AvailabilityView>>>, Failure> {
         let slot = self.slots.of(event);
         slot.left.get(|_| false, |_| self.look(event, AvailabilityNow)).await
     }
 
-    async fn look<T, Q>(&self, event: &EventId, question: Q) -> Result<Seen<T>, Failure>
-    where
-        Q: Question<Answer = Box<T>>,
-    {
+    /// The channels of an event now: for whoever has opened one, and not for everybody.
+    ///
+    /// # Errors
+    /// Whatever the engine says.
+    pub async fn channels(&self, event: &EventId) -> Result<Arc<Seen<Vec<ChannelView>>>, Failure> {
+        let slot = self.slots.of(event);
+        slot.channels.get(|_| false, |_| self.look(event, ChannelsNow)).await
+    }
+
+    async fn look<Q: Question>(
+        &self,
+        event: &EventId,
+        question: Q,
+    ) -> Result<Seen<Q::Answer>, Failure> {
         let asked = Instant::now();
         let answer = self.engine.ask(event.clone(), question).await?;
         Ok(Seen { at: answer.at, value: answer.value, asked })

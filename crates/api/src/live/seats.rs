@@ -121,7 +121,11 @@ impl Boards {
         let Answer { at, value: views, .. } = self.engine.ask(event.clone(), SeatsNow).await?;
         let board = self.board(event, &views, last.as_deref()).await?;
         let letters = views.iter().map(|view| letter(view.status)).collect();
-        Ok(Snapshot::new(event.clone(), (at, committed), board, letters))
+        let allotted = (0..)
+            .zip(&views)
+            .filter_map(|(index, view): (u32, &SeatView)| Some((index, view.channel.clone()?)));
+        let allotted = allotted.collect();
+        Ok(Snapshot::new(event.clone(), (at, committed), board, letters, allotted))
     }
 
     /// The last board if it is still about the same seats, else a new one.

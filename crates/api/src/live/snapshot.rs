@@ -7,7 +7,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use onrush_core::Time;
-use onrush_core::ids::{EventId, SeatId};
+use onrush_core::ids::{ChannelId, EventId, SeatId};
 use onrush_core::prices::PriceStep;
 use onrush_core::settings::{Fees, Settings};
 use onrush_core::view::{CategoryView, SeatStatus, SeatView};
@@ -26,6 +26,9 @@ pub struct Snapshot {
     pub(super) board: Arc<Board>,
     /// One letter a seat.
     letters: Box<[u8]>,
+    /// Seats that are set aside for a channel, by their number. What everybody is told has none of
+    /// it, nor has any tag.
+    allotted: Box<[(u32, ChannelId)]>,
     statuses: OnceLock<Bytes>,
     packed_statuses: OnceLock<Bytes>,
     tag: OnceLock<Box<str>>,
@@ -211,9 +214,10 @@ impl Snapshot {
         (at, committed): (Time, Seq),
         board: Arc<Board>,
         letters: Box<[u8]>,
+        allotted: Box<[(u32, ChannelId)]>,
     ) -> Self {
         let (statuses, packed_statuses, tag) = Default::default();
-        Self { event, at, committed, board, letters, statuses, packed_statuses, tag }
+        Self { event, at, committed, board, letters, allotted, statuses, packed_statuses, tag }
     }
 
     /// How many seats there are.
@@ -295,6 +299,12 @@ impl Snapshot {
         pairs.filter(move |(_, letter)| **letter == free).map(|(seat, _)| seat)
     }
 
+    /// The seats that are free in a channel, in the order of the map: only for whoever may use it.
+    pub fn free_in(&self, channel: &ChannelId) -> impl Iterator<Item = &SeatId> {
+        let its = self.allotted.iter().filter(move |(_, its)| its == channel);
+        its.map(|(index, _)| &self.board.seats[*index as usize])
+    }
+
     /// When it was read.
     #[must_use]
     pub fn at(&self) -> Time {
@@ -371,7 +381,13 @@ pub(super) fn snapshots<'a>(
     let event: EventId = "e".parse().unwrap();
     let snapshot = |(at, letters): (i64, &str)| {
         let read = (Time(at), Seq::default());
-        Arc::new(Snapshot::new(event.clone(), read, board.clone(), letters.as_bytes().into()))
+        Arc::new(Snapshot::new(
+            event.clone(),
+            read,
+            board.clone(),
+            letters.as_bytes().into(),
+            [].into(),
+        ))
     };
     (0..).zip(letters).map(snapshot).collect()
 }

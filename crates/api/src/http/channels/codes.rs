@@ -66,17 +66,29 @@ impl Shopper {
         if codes.is_empty() && self.granted.is_empty() {
             return Ok(Vec::new());
         }
-        if codes.len() > MAX_CODES {
-            let why = format!("codes: name at most {MAX_CODES}");
-            return Err(Problem::new(Code::InvalidBody, why).about("codes"));
-        }
+        few_enough(codes)?;
         let known = sale.engine.ask(event.clone(), ChannelsNow).await?.value;
+        self.channels_among(&known, sale, event, codes)
+    }
+
+    /// The same among those that the event is known to have.
+    ///
+    /// # Errors
+    /// As [`Self::channels`], but for the engine's.
+    pub fn channels_among(
+        &self,
+        known: &[ChannelView],
+        sale: &Sale,
+        event: &EventId,
+        codes: &[Cow<'_, str>],
+    ) -> Result<Vec<ChannelId>, Problem> {
+        few_enough(codes)?;
         let mut channels = Vec::new();
         for code in codes {
             // Taken before the code is looked at: tries side by side cannot be more than allowed.
             self.callers.limits.try_code(self.address)?;
             let digests = sale.codes.kept_ever(event, code);
-            let opened = digests.map(|digests| opened_by(&known, digests)).unwrap_or_default();
+            let opened = digests.map(|digests| opened_by(known, digests)).unwrap_or_default();
             if opened.is_empty() {
                 let why = "no channel of this event has such a code; check how it is written";
                 return Err(Problem::new(Code::ChannelCodeNotFound, why).about("codes"));
@@ -95,6 +107,14 @@ impl Shopper {
         });
         Ok(channels)
     }
+}
+
+fn few_enough(codes: &[Cow<'_, str>]) -> Result<(), Problem> {
+    if codes.len() > MAX_CODES {
+        let why = format!("codes: name at most {MAX_CODES}");
+        return Err(Problem::new(Code::InvalidBody, why).about("codes"));
+    }
+    Ok(())
 }
 
 /// All channels that have the code: one of them may have been released long ago.
