@@ -35,8 +35,10 @@ use tower_service::Service;
 
 /// How long a client may take to send a request's head, and an idle connection stays open.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest head of a request, and the largest buffer a connection reads into.
-const MAX_BUFFER_BYTES: usize = 64 << 10;
+/// The longest head of a request, its first line included, and the largest buffer a connection reads
+/// into: nobody counts what strangers have sent of a head, so that it is this much for each
+/// connection that there may be. Tokens and cookies of 8 KiB have room in it.
+const MAX_HEAD_BYTES: usize = 16 << 10;
 /// What the kernel keeps of each direction of a connection. Left alone it would be megabytes, for
 /// clients who do not read.
 const KERNEL_BUFFER_BYTES: u32 = 128 << 10;
@@ -110,7 +112,8 @@ pub async fn serve_doors<D: Doors>(
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
-        .max_buf_size(MAX_BUFFER_BYTES);
+        .max_header_size(MAX_HEAD_BYTES)
+        .max_buf_size(MAX_HEAD_BYTES);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {

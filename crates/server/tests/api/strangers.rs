@@ -107,6 +107,23 @@ async fn talk_on_a_stream_of_events_ends_it() {
     soon("the end", flood(stream.get_mut(), b"hello ", 8 << 20)).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_head_has_room_for_tokens_and_cookies_and_a_longer_one_is_refused_at_once() {
+    let shop = Shop::start().await;
+    let cookie = format!("other={}", "c".repeat(8 << 10));
+    let request = shop.ask("GET", "/events").header("Cookie", &cookie);
+    request.header("X-Token", &"t".repeat(4 << 10)).send().await.expect(200);
+    let address = shop.server.public_addr();
+    let mut stream = BufReader::new(TcpStream::connect(address).await.unwrap());
+    // Not a byte more than may come: the server would hang up with some unread, and its answer
+    // might be lost.
+    let begun = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nX-Long: ");
+    let head = begun.clone() + &"x".repeat((16 << 10) - begun.len());
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (status, _) = soon("an answer", read_head(&mut stream)).await;
+    assert_eq!(status, 431);
+}
+
 /// Requests with a body, of each kind: for visitors, gateways and the organiser.
 fn requests_with_bodies(guest: &Guest<'_>) -> Vec<Request> {
     let shop = guest.shop;
