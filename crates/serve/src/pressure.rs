@@ -209,7 +209,9 @@ fn kind(method: &Method, path: &str) -> Kind {
     if matches!(*method, Method::GET | Method::HEAD) {
         // The door's scanners go by it: an old list lets in who gave their ticket back.
         let is_doors = path.ends_with("/revoked-tickets");
+        // One booking is no such look: whoever pays follows it.
         let look = (below_events && !is_doors)
+            || path == "/api/v1/bookings"
             || path == "/api/booking/position"
             || path == "/api/seats/available";
         return if look { Kind::Look } else { Kind::Rest };
@@ -412,6 +414,7 @@ mod tests {
         assert_eq!(post("/api/v1/events/e/channels"), Kind::Look);
         assert_eq!(kind(&Method::DELETE, "/api/v1/events/e/queue"), Kind::Rest);
         assert_eq!(kind(&Method::GET, "/api/v1/bookings/e.1"), Kind::Rest);
+        assert_eq!(kind(&Method::GET, "/api/v1/bookings"), Kind::Look, "it asks many events");
         assert_eq!(kind(&Method::GET, "/api/v1/events/e/queue"), Kind::Look);
         assert_eq!(kind(&Method::HEAD, "/api/v1/events/e/availability"), Kind::Look);
         assert_eq!(kind(&Method::HEAD, "/api/seats/available"), Kind::Look);

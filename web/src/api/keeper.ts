@@ -151,7 +151,7 @@ export async function sendAsKeeper(booking: string, to: string, wish: Ask = {}):
 export async function allBookings(): Promise<Booking[]> {
   const listed = new Map<string, Booking>();
   const list = async (way: Way) => {
-    // Page by page; oldest first, so that what begins meanwhile comes last.
+    // Page by page, also where one is empty; oldest first, so that what begins meanwhile comes last.
     let after: string | undefined;
     do {
       const query = { after };

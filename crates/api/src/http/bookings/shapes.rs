@@ -227,7 +227,7 @@ impl<'a> BookingBody<'a> {
 pub struct Bookings<'a> {
     /// Oldest first in each event, events in the order they were created.
     pub bookings: Vec<BookingBody<'a>>,
-    /// What to ask for next as `after`; missing on the last page.
+    /// What to ask for next as `after`; missing on the last page, and on no other, however few it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<IdText>, nullable = false)]
     pub next: Option<&'a BookingId>,
