@@ -5,9 +5,15 @@ use super::head::{Head, Mark};
 use super::keys::EventKeys;
 use crate::engine::Seq;
 use onrush_core::ids::EventId;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
+
+/// For how long the archive's list of events tells whether an event that this node never met is in
+/// it. An event that is made meanwhile is found at once all the same, for Redis is asked whatever the
+/// list says; only if Redis loses it within this time, it is not missed as long.
+const LIST_IS_GOOD_FOR: Duration = Duration::from_secs(1);
 
 /// Marks that are kept of each event, so that whoever waits for the archive finds theirs.
 const MARKS: usize = 2_048;
@@ -160,6 +166,21 @@ impl KnownEvent {
 #[derive(Default)]
 pub(super) struct Known {
     events: Mutex<HashMap<EventId, Arc<KnownEvent>>>,
+    /// What the archive said last that it has. Whoever has it asks again.
+    listed: tokio::sync::Mutex<Option<Listed>>,
+}
+
+/// The events that the archive said that it has, or why it said nothing.
+struct Listed {
+    /// When it was asked; where it said nothing, when that was known.
+    at: Instant,
+    events: Result<HashSet<EventId>, ArchiveError>,
+}
+
+impl Listed {
+    fn has(&self, event: &EventId) -> Result<bool, ArchiveError> {
+        self.events.as_ref().map(|events| events.contains(event)).map_err(Clone::clone)
+    }
 }
 
 impl Known {
@@ -180,6 +201,46 @@ impl Known {
             return Ok(Arc::new(found));
         }
         Ok(self.keep(&Arc::new(found)))
+    }
+
+    /// The same for whoever only looks. Anybody can look at events that do not exist, as many as they
+    /// can make up: for all of them the archive is asked once in a while which events it has.
+    pub(super) async fn look(
+        &self,
+        event: &EventId,
+        archive: &dyn Archive,
+    ) -> Result<Arc<KnownEvent>, ArchiveError> {
+        if let Some(known) = lock(&self.events).get(event) {
+            return Ok(Arc::clone(known));
+        }
+        if self.is_archived(event, archive).await? {
+            return self.get(event, archive).await;
+        }
+        Ok(Arc::new(KnownEvent::new(event.clone(), Head::default())))
+    }
+
+    /// Whether the archive has anything of an event, or had none a moment ago.
+    async fn is_archived(
+        &self,
+        event: &EventId,
+        archive: &dyn Archive,
+    ) -> Result<bool, ArchiveError> {
+        let asked = Instant::now();
+        let mut listed = self.listed.lock().await;
+        if let Some(last) = &*listed {
+            let is_good = match last.events {
+                Ok(_) => last.at.elapsed() < LIST_IS_GOOD_FOR,
+                // Those who waited while it was asked in vain do not each wait as long again.
+                Err(_) => last.at >= asked,
+            };
+            if is_good {
+                return last.has(event);
+            }
+        }
+        let began = Instant::now();
+        let events = archive.events().await.map(|events| events.into_iter().collect());
+        let at = if events.is_ok() { began } else { Instant::now() };
+        listed.insert(Listed { at, events }).has(event)
     }
 
     /// Keeps an event that turned out to exist.
@@ -205,7 +266,86 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
+    use super::super::archive::{Archived, Pending, ToArchive};
     use super::*;
+    use std::future::ready;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// An archive with one event, which counts what it is asked.
+    #[derive(Default)]
+    struct Counting {
+        heads: AtomicUsize,
+        lists: AtomicUsize,
+    }
+
+    const HEAD: Head = Head { epoch: 0, seq: Seq(7), mark: None };
+
+    fn gala() -> EventId {
+        "gala".parse().expect("an id")
+    }
+
+    impl Archive for Counting {
+        fn append(&self, _: ToArchive) -> Pending<()> {
+            unreachable!("nothing is archived here")
+        }
+
+        fn read(&self, _: Seq, _: usize) -> Pending<Vec<Archived>> {
+            unreachable!("nobody reads")
+        }
+
+        fn read_event(&self, _: EventId, _: Seq, _: usize) -> Pending<Vec<Archived>> {
+            unreachable!("nobody reads")
+        }
+
+        fn head(&self, event: EventId) -> Pending<Head> {
+            self.heads.fetch_add(1, Ordering::Relaxed);
+            Box::pin(ready(Ok(if event == gala() { HEAD } else { Head::default() })))
+        }
+
+        fn begin_epoch(&self, _: EventId, _: u64) -> Pending<Head> {
+            unreachable!("nothing is lost")
+        }
+
+        fn events(&self) -> Pending<Vec<EventId>> {
+            self.lists.fetch_add(1, Ordering::Relaxed);
+            Box::pin(ready(Ok(vec![gala()])))
+        }
+
+        fn newest(&self) -> watch::Receiver<Seq> {
+            unreachable!("nobody reads")
+        }
+
+        fn lease(&self, _: String, _: u32) -> Pending<Option<u64>> {
+            unreachable!("nobody archives")
+        }
+
+        fn release(&self, _: String) -> Pending<()> {
+            unreachable!("nobody archives")
+        }
+    }
+
+    #[tokio::test]
+    async fn looks_at_made_up_events_cost_the_archive_a_list_now_and_then() {
+        let (known, archive) = (Known::default(), Counting::default());
+        let begun = Instant::now();
+        for number in 0..100 {
+            let made_up: EventId = format!("made-up-{number}").parse().expect("an id");
+            let found = known.look(&made_up, &archive).await.expect("an archive");
+            assert_eq!(found.head(), Head::default());
+        }
+        // One a second, on a machine that may be slow.
+        let lists = 1 + usize::try_from(begun.elapsed().as_secs()).expect("not for long");
+        assert!(archive.lists.load(Ordering::Relaxed) <= lists);
+        assert_eq!(archive.heads.load(Ordering::Relaxed), 0);
+        // One that is there is looked up, once, and whoever decides does not go by the list.
+        for _ in 0..2 {
+            assert_eq!(known.look(&gala(), &archive).await.expect("an archive").head(), HEAD);
+        }
+        assert_eq!(archive.heads.load(Ordering::Relaxed), 1);
+        known.get(&"new".parse().expect("an id"), &archive).await.expect("an archive");
+        assert_eq!(archive.heads.load(Ordering::Relaxed), 2);
+        assert_eq!(known.all().len(), 1, "what is made up is not kept");
+    }
 
     /// It was rebuilt, and another node archived both decisions: this one hears of the last alone.
     #[test]

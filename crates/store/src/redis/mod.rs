@@ -258,7 +258,7 @@ fn as_of(head: Head) -> Option<AsOf> {
 
 async fn query(node: &Node, event: &EventId, query: &Query) -> Result<Answer<View>, Failure> {
     node.copies.pass_on(query);
-    match node.run(event, node.question(event, query)).await? {
+    match node.look(event, node.question(event, query)).await? {
         Outcome::Ok { at, reply, more, head } => {
             let value = query::view(event, query, &reply, more).map_err(ClientError::Answered)?;
             Ok(Answer { at, as_of: as_of(head), value })

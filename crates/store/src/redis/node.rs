@@ -1,6 +1,6 @@
 //! What the parts of this node share: the connections, the archive, and what is known of each event.
 
-use super::archive::Archive;
+use super::archive::{Archive, ArchiveError};
 use super::archiver;
 use super::client::{Client, ClientError};
 use super::copier;
@@ -164,10 +164,8 @@ impl Node {
 
     /// The event, as far as this node knows.
     pub(super) async fn known(&self, event: &EventId) -> Result<Arc<KnownEvent>, Failure> {
-        self.known.get(event, self.archive.as_ref()).await.map_err(|error| {
-            tracing::warn!(%event, %error, "nothing is known of the event yet");
-            Failure::Unreachable
-        })
+        let known = self.known.get(event, self.archive.as_ref()).await;
+        known.map_err(|error| nothing_is_known(event, &error))
     }
 
     /// Runs a script for an event: its answer is a decision, a refusal, or what the script needs for a draw.
@@ -176,17 +174,29 @@ impl Node {
     /// event that lost decisions is rebuilt.
     pub(super) async fn run(&self, event: &EventId, call: Call) -> Result<Outcome, Failure> {
         let known = self.known(event).await?;
+        self.run_with(&known, call).await
+    }
+
+    /// The same for a question, which anybody may ask of any event.
+    pub(super) async fn look(&self, event: &EventId, call: Call) -> Result<Outcome, Failure> {
+        let known = self.known.look(event, self.archive.as_ref()).await;
+        let known = known.map_err(|error| nothing_is_known(event, &error))?;
+        self.run_with(&known, call).await
+    }
+
+    async fn run_with(&self, known: &Arc<KnownEvent>, call: Call) -> Result<Outcome, Failure> {
+        let event = &known.event;
         let request = self.request_id();
         for _ in 0..ATTEMPTS {
-            match self.run_once(&known, &call, &request).await? {
+            match self.run_once(known, &call, &request).await? {
                 Outcome::Other(Setback::Lost) => {
-                    self.lost(&known);
+                    self.lost(known);
                     return Err(Failure::Rebuilding { retry_after_ms: REBUILDING_MS });
                 }
                 Outcome::Other(Setback::Away { gap_ms }) => {
                     tracing::info!(%event, gap_ms, "nobody ran the event: its deadlines move on");
                     let recover = wire::recover_if_away();
-                    self.run_once(&known, &recover, &self.request_id()).await?;
+                    self.run_once(known, &recover, &self.request_id()).await?;
                 }
                 Outcome::Other(Setback::Busy { retry_after_ms }) => {
                     return Err(Failure::Busy { retry_after_ms });
@@ -367,6 +377,11 @@ impl Node {
         command.arg(keys::EVENTS).arg("NX").arg(at.0).arg(event.as_str());
         self.client.command(&command).await.map(drop)
     }
+}
+
+fn nothing_is_known(event: &EventId, error: &ArchiveError) -> Failure {
+    tracing::warn!(%event, %error, "nothing is known of the event yet");
+    Failure::Unreachable
 }
 
 /// Makes names for calls.
