@@ -112,6 +112,8 @@ problems! {
     OpenProblems: 400 503;
     /// Of reading what anyone may see of one event.
     EventProblems: 400 404 410 503;
+    /// Of reading what is said of one event, within what an address may read.
+    TextsProblems: 400 404 410 429 503;
     /// Of reading with a token.
     ReadProblems: 400 401 404 410 429 503;
     /// Of reading with a token what only some states have.

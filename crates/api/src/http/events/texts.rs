@@ -2,34 +2,42 @@
 
 use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
-use crate::http::openapi::{EventProblems, WriteProblems};
+use crate::http::openapi::{TextsProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
-use crate::http::state::Sale;
+use crate::http::state::{Callers, Sale};
 use crate::json::ids::EventIdText;
+use axum::Extension;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use onrush_core::ids::EventId;
 use onrush_core::limits::fits_name;
 use onrush_ledger::Ledger;
 use onrush_ledger::projection::CatalogueText;
+use onrush_serve::connection::Connection;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use utoipa::ToSchema;
 
 /// What people read about an event, by language.
 #[utoipa::path(
     get, path = "/api/v1/events/{event}/texts", tag = "events",
     params(("event" = EventIdText, Path)),
-    responses((status = 200, description = "The texts", body = Texts), EventProblems),
+    responses((status = 200, description = "The texts", body = Texts), TextsProblems),
 )]
 pub async fn texts(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
+    State(callers): State<Arc<Callers>>,
+    Extension(connection): Extension<Connection>,
+    headers: HeaderMap,
     Ids(event): Ids<EventId>,
 ) -> Result<Json<Texts>, Problem> {
-    sale.view_event(&event).await?;
-    let rows = ledger.texts(&event).await?;
-    Ok(Json(Texts::new(event, rows)))
+    callers.limits.read(callers.address_of(&connection, &headers))?;
+    sale.looks.event(&event, Duration::ZERO).await?;
+    let rows = sale.looks.texts(&event, || ledger.texts(&event)).await?;
+    Ok(Json(Texts::new(event, rows.to_vec())))
 }
 
 /// Sets what people read about an event in one language, all of it at once.
