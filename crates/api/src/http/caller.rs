@@ -49,8 +49,27 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let Visitor(user) = Visitor::from_request_parts(parts, state).await?;
         let callers = Arc::<Callers>::from_ref(state);
+        callers.let_begin(parts)?;
         callers.limits.join(callers.address_in(parts)?)?;
         Ok(Self(user))
+    }
+}
+
+/// Somebody who may begin something: hold, claim, take a place. Guests of before guests were switched
+/// off may not; what they own stays theirs to look at, to pay for and to give back.
+///
+/// It looks at a token that is known to be good: it comes behind whatever says who asks.
+pub struct MayBegin;
+
+impl<S: Send + Sync> FromRequestParts<S> for MayBegin
+where
+    Arc<Callers>: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Arc::<Callers>::from_ref(state).let_begin(parts)?;
+        Ok(Self)
     }
 }
 
@@ -114,6 +133,9 @@ impl<S: Sync> FromRequestParts<S> for Operator {
         })
     }
 }
+
+/// How guests' tokens begin, and no other.
+const OF_A_GUEST: &str = "g1.";
 
 /// The token of `Authorization: Bearer …`.
 ///
@@ -209,6 +231,16 @@ impl Callers {
         Ok((visitor, address))
     }
 
+    /// Refuses guests where there are none any more.
+    fn let_begin(&self, parts: &Parts) -> Result<(), Problem> {
+        if self.config.guest_tokens || !bearer(parts)?.starts_with(OF_A_GUEST) {
+            return Ok(());
+        }
+        let why = "this shop has no guests any more; what you own stays yours, and for anything new \
+                   come with the shop's token";
+        Err(Problem::new(Code::GuestsDisabled, why))
+    }
+
     /// Whose token this is, a guest's, or the shop's if it is configured, and the channels that the
     /// shop's token says they may use.
     ///
@@ -221,7 +253,7 @@ impl Callers {
             return Err(Problem::new(Code::TokenInvalid, why));
         }
         let user = match &self.shop {
-            Some(shop) if !token.starts_with("g1.") => {
+            Some(shop) if !token.starts_with(OF_A_GUEST) => {
                 return Ok(shop.visitor_of(token, now_s).await?);
             }
             Some(_) | None => self.guests.verify(token, now_s),

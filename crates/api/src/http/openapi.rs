@@ -120,7 +120,7 @@ problems! {
     ConflictProblems: 400 401 404 409 410 429 503;
     /// Of changing something.
     WriteProblems: 400 401 404 408 409 410 413 415 422 429 503;
-    /// Of joining and holding, which a banned visitor may not.
+    /// Of joining and holding, which a banned visitor may not, and no guest where guests are off.
     EntryProblems: 400 401 403 404 408 409 410 413 415 422 429 503;
     /// Of claiming, which a banned visitor may not, and what has a price cannot be.
     ClaimProblems: 400 401 402 403 404 408 409 410 413 415 422 429 503;

@@ -194,6 +194,44 @@ async fn only_genuine_guest_tokens_are_renewed_and_carried() {
 }
 
 #[tokio::test]
+async fn guests_who_were_switched_off_keep_what_they_own_and_begin_nothing() {
+    let shop = shop().await;
+    shop.flash_sale("e").await;
+    shop.sale_with_room("room", json!({})).await;
+    let (owner, other) = (shop.guest().await, shop.guest().await);
+    let held = owner.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201);
+    let booking = held.text("booking");
+    let [owner, other] = [owner, other].map(|guest| (guest.token, guest.user));
+    let Shop { server, clock, dir } = shop;
+    server.shutdown().await;
+    let shop = Shop::start_in(dir, clock, |config| {
+        config.guest_token_ttl_s = 86_400;
+        config.guest_tokens = false;
+    })
+    .await;
+    let [owner, other] = [owner, other].map(|(token, user)| Guest { shop: &shop, token, user });
+
+    let off = (403, "GUESTS_DISABLED".to_owned());
+    assert_eq!(other.renew().await.problem(), off);
+    assert_eq!(other.ask("POST", "/visitors/carry").send().await.problem(), off);
+    for guest in [&owner, &other] {
+        let join = guest.ask("POST", "/events/room/queue").key("q").send().await;
+        assert_eq!(join.problem(), off);
+        let hold = guest.hold("e", "more", &json!({"pools": {"ga": 1}})).await;
+        assert_eq!(hold.problem(), off);
+        let claim = guest.ask("POST", "/events/e/pools/ga/claims").key("c");
+        assert_eq!(claim.json(&json!({"quantity": 1})).send().await.problem(), off);
+    }
+    let owner = owner.renewed().await;
+    owner.code().await;
+    owner.ask("POST", &format!("/bookings/{booking}/confirm")).send().await.expect(200);
+    owner.get(&format!("/bookings/{booking}")).await.expect(200);
+    // Whose token is over is told what they would be told elsewhere.
+    shop.clock.advance_ms(2 * DAY_MS);
+    assert_eq!(other.renew().await.problem(), (401, "TOKEN_EXPIRED".into()));
+}
+
+#[tokio::test]
 async fn dead_tokens_are_brought_back_so_many_a_minute_for_each_address() {
     let shop = Shop::start_with(|config| {
         config.guest_token_ttl_s = 60;

@@ -4,7 +4,7 @@ use super::find::{booking_answer, event_of_booking, find_booking};
 use super::keeper::Owner;
 use super::shapes::BookingBody;
 use crate::http::body::{JsonBytes, Nothing, OptionalBytes, json};
-use crate::http::caller::{Event, IdempotencyKey, Ids, OptionalKey};
+use crate::http::caller::{Event, IdempotencyKey, Ids, MayBegin, OptionalKey};
 use crate::http::channels::codes::Shopper;
 use crate::http::faults::hide_event;
 use crate::http::once::{Purpose, Scope, name_of};
@@ -40,6 +40,7 @@ pub async fn hold(
     State(sale): State<Arc<Sale>>,
     Event(event): Event,
     shopper: Shopper,
+    _: MayBegin,
     key: IdempotencyKey,
     body: JsonBytes,
 ) -> Result<Response, Problem> {

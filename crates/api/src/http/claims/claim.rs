@@ -2,7 +2,7 @@
 
 use super::shapes::{ClaimBody, NewClaim};
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{IdempotencyKey, Ids, Operator, Visitor};
+use crate::http::caller::{IdempotencyKey, Ids, MayBegin, Operator, Visitor};
 use crate::http::faults::hide_event;
 use crate::http::once::Scope;
 use crate::http::openapi::{ClaimProblems, ReadProblems, WriteProblems};
@@ -36,6 +36,7 @@ pub async fn claim(
     State(once): State<Arc<Once>>,
     Ids((event, pool)): Ids<(EventId, PoolId)>,
     Visitor(user): Visitor,
+    _: MayBegin,
     key: IdempotencyKey,
     JsonBody(body): JsonBody<NewClaim>,
 ) -> Result<Response, Problem> {

@@ -3,7 +3,7 @@
 use super::state::{bookings, chosen, is_over, place};
 use super::words::{Refused, Word, refused};
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::Visitor;
+use crate::http::caller::{MayBegin, Visitor};
 use crate::http::openapi::EntryProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
@@ -65,6 +65,7 @@ pub struct Selected {
 pub async fn select_seat(
     State(sale): State<Arc<Sale>>,
     Visitor(user): Visitor,
+    _: MayBegin,
     JsonBody(SeatWish { event_id: event, seat_id: seat }): JsonBody<SeatWish>,
 ) -> Result<Response, Problem> {
     let selected = |seat_id| json(StatusCode::OK, &Selected { success: true, seat_id });

@@ -1,11 +1,12 @@
 //! Carrying a visitor to another device.
 
-use super::guest::{Guest, guest_answer};
+use super::guest::{Guest, guest_answer, no_guests_any_more};
+use super::owned::owns_something;
 use crate::http::body::{JsonBody, Nothing, OptionalBody, secret_json};
 use crate::http::caller::GuestToken;
 use crate::http::openapi::{CarriedProblems, RenewProblems};
 use crate::http::problem::{Code, Problem};
-use crate::http::state::Callers;
+use crate::http::state::{Callers, Sale};
 use crate::json::ids::TimeMs;
 use axum::Extension;
 use axum::extract::State;
@@ -32,7 +33,8 @@ pub struct CarryCodeBody {
 }
 
 /// Gives a code that makes another device the same visitor, with place and bookings: once, within
-/// ten minutes. An earlier code of this visitor is of no use any more.
+/// ten minutes. An earlier code of this visitor is of no use any more. Where guests are off, only one
+/// who has a place or a booking gets a code.
 #[utoipa::path(
     post, path = "/api/v1/visitors/carry", tag = "visitors",
     request_body = Option<Nothing>,
@@ -40,6 +42,7 @@ pub struct CarryCodeBody {
     security(("visitor" = []))
 )]
 pub async fn carry(
+    State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
     State(callers): State<Arc<Callers>>,
     Extension(connection): Extension<Connection>,
@@ -51,6 +54,9 @@ pub async fn carry(
         return Err(Problem::new(Code::TokenExpired, "the token has expired; renew it first"));
     }
     callers.limits.guest(callers.address_of(&connection, &headers))?;
+    if !callers.config.guest_tokens && !owns_something(&sale, &user, None).await? {
+        return Err(no_guests_any_more());
+    }
     let code = CarryCodes::draw();
     let hash = callers.carry_codes.hash(&code);
     let hash = hash.ok_or_else(|| Problem::new(Code::Internal, "a code of ours is none"))?;

@@ -65,6 +65,13 @@ pub async fn guest(
     Ok(guest_answer(StatusCode::CREATED, callers.guests.mint(callers.now_s())))
 }
 
+/// Guests were switched off, and this one owns nothing for which they would have to stay known.
+pub(super) fn no_guests_any_more() -> Problem {
+    let why = "this shop has no guests any more, and you own nothing that lives on; come with the \
+               shop's token";
+    Problem::new(Code::GuestsDisabled, why)
+}
+
 /// What a visitor says that they own.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -76,8 +83,8 @@ pub struct Owned {
 
 /// Gives the same visitor a token with a new end.
 ///
-/// A token that is still good is renewed always; one that has expired only while its visitor has a
-/// place, a booking or the claim that is named. The old one keeps its own end.
+/// A token that is still good is renewed always; one that has expired, or any where guests are off, only
+/// while its visitor has a place, a booking or the claim that is named. The old one keeps its own end.
 #[utoipa::path(
     post, path = "/api/v1/visitors/renew", tag = "visitors",
     request_body = Option<Owned>,
@@ -92,10 +99,13 @@ pub async fn renew(
     GuestToken { user, has_expired }: GuestToken,
     OptionalBody(owned): OptionalBody<Owned>,
 ) -> Result<Response, Problem> {
-    if has_expired {
+    if has_expired || !callers.config.guest_tokens {
         // Finding out what somebody owns asks every event.
         callers.limits.guest(callers.address_of(&connection, &headers))?;
         if !owns_something(&sale, &user, owned.claim.as_ref()).await? {
+            if !has_expired {
+                return Err(no_guests_any_more());
+            }
             let why = "the token has expired, and its visitor owns nothing that lives on; ask for a new one";
             return Err(Problem::new(Code::TokenExpired, why));
         }
