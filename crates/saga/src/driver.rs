@@ -26,6 +26,8 @@ use tracing::Instrument;
 
 /// More steps than any saga has in one go: only a fault of ours takes as many.
 const MOST_STEPS: u32 = 32;
+/// How long a saga waits at most until it asks an engine again that was away.
+pub(super) const LONGEST_ENGINE_PAUSE_MS: i64 = 30_000;
 /// What it says of a payment that had ended after its hold.
 const NO_HOLD: &str = "there is no hold any more";
 /// How the reason begins for which money goes back that bought nothing.
@@ -65,7 +67,9 @@ impl Sagas {
                 Ok(Look::Write(draft)) => (draft, true, false),
                 Ok(Look::WriteAndAsk(draft)) => (draft, true, true),
                 Ok(Look::WriteAndRest(draft)) => (draft, false, false),
-                Err(Trouble::Later(why) | Trouble::Until(_, why)) if !self.is_its_turn(&record) => {
+                Err(Trouble::Later(why) | Trouble::Until(_, why) | Trouble::NoEngine(why))
+                    if !self.is_its_turn(&record) =>
+                {
                     // Only attempts in their own time count: whoever asks in between uses up
                     // nobody's patience.
                     tracing::debug!(booking = %record.saga.booking, %why, "asked in between, in vain");
@@ -173,6 +177,10 @@ impl Sagas {
                 let pause_ms = pause_ms.max(self.patience.longest_pause_ms);
                 draft.next_at(Some(self.now().plus_ms(pause_ms)));
             }
+            Trouble::NoEngine(why) => {
+                draft.note(&why);
+                draft.next_at(Some(self.now().plus_ms(self.engine_pause_ms(record))));
+            }
             Trouble::Later(why) | Trouble::Stuck(why) => {
                 draft.note(&why);
                 draft.stuck(Some(&why));
@@ -184,9 +192,18 @@ impl Sagas {
     /// Twice as long after each failure, and up to half of it left to chance, so that not all come at once.
     fn pause_ms(&self, tries: u32) -> i64 {
         let doubled = self.patience.first_pause_ms.saturating_mul(1 << (tries - 1).min(30));
-        let longest = doubled.min(self.patience.longest_pause_ms).max(1);
-        let chance = i64::from(onrush_base::auth::random::<1>()[0]);
-        longest - longest * chance / 512
+        by_chance(doubled.min(self.patience.longest_pause_ms))
+    }
+
+    /// About twice as long as the last pause. Nothing counts how often an engine was away, and nothing
+    /// has to: the row says how long that was. What is held and paid for ends while it waits, so this
+    /// one never gets long.
+    fn engine_pause_ms(&self, record: &SagaRecord) -> i64 {
+        let SagaRecord { saga, .. } = record;
+        let last = saga.next_at.filter(|_| saga.tries > 0);
+        let last_ms = last.map_or(0, |next_at| next_at.since_ms(saga.updated_at));
+        let doubled = last_ms.saturating_mul(2).max(self.patience.first_pause_ms);
+        by_chance(doubled.min(self.patience.longest_pause_ms).min(LONGEST_ENGINE_PAUSE_MS))
     }
 
     pub(super) async fn look_at(&self, record: &SagaRecord, woken: bool) -> Result<Look, Trouble> {
@@ -436,4 +453,11 @@ impl Sagas {
             Err(_) => Err(GatewayError::Unavailable("no answer in time".into())),
         }
     }
+}
+
+/// Up to half of a pause is left to chance, so that not all come at once.
+fn by_chance(longest_ms: i64) -> i64 {
+    let longest_ms = longest_ms.max(1);
+    let chance = i64::from(onrush_base::auth::random::<1>()[0]);
+    longest_ms - longest_ms * chance / 512
 }

@@ -26,6 +26,8 @@ mod look;
 mod lost;
 mod notice;
 mod operator;
+#[cfg(test)]
+mod outage;
 pub mod pairing;
 mod payers;
 mod receipts;

@@ -39,6 +39,9 @@ pub(super) enum Trouble {
     Later(String),
     /// Nothing else comes of it before this time: waiting for that uses up no patience.
     Until(Time, String),
+    /// The engine says nothing just now. It comes back without anything that an operator could do about
+    /// this saga: waiting for that uses up no patience either.
+    NoEngine(String),
     Stuck(String),
 }
 
@@ -46,9 +49,16 @@ impl Trouble {
     /// The one to write down of two: an operator's, else the one that is tried again sooner.
     pub(super) fn or_sooner(self, other: Self) -> Self {
         match (&self, &other) {
-            (Self::Until(..), Self::Later(_)) => other,
+            (Self::Until(..), Self::Later(_) | Self::NoEngine(_)) => other,
             (Self::Until(at, _), Self::Until(before, _)) if before < at => other,
-            (Self::Later(_) | Self::Until(..) | Self::Stuck(_), _) => self,
+            (Self::Later(_) | Self::Until(..) | Self::NoEngine(_) | Self::Stuck(_), _) => self,
+        }
+    }
+
+    /// What it says.
+    pub(super) fn why(self) -> String {
+        match self {
+            Self::Later(why) | Self::Until(_, why) | Self::NoEngine(why) | Self::Stuck(why) => why,
         }
     }
 
@@ -58,7 +68,7 @@ impl Trouble {
         match self {
             Self::Later(_) => before + 1,
             // Whoever asks in between finds that it is not the saga's turn.
-            Self::Until(..) => before.max(1),
+            Self::Until(..) | Self::NoEngine(_) => before.max(1),
             Self::Stuck(_) => 0,
         }
     }
@@ -72,7 +82,15 @@ impl From<Illegal> for Trouble {
 
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
-        Self::Later(failure.to_string())
+        match &failure {
+            // The rules have answered: nobody is away.
+            Failure::Refused(_) => Self::Later(failure.to_string()),
+            Failure::Busy { .. }
+            | Failure::DiskLow
+            | Failure::Rebuilding { .. }
+            | Failure::Unreachable
+            | Failure::Stopped => Self::NoEngine(failure.to_string()),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::gateway::{DeskNews, GatewayError, News, Notice, Ours, RefundStanding, Standing};
-use super::look::{DriveError, Look, Trouble};
+use super::look::{DriveError, Look};
 use super::refunds::{BESIDE_ANOTHER, note_failed};
 use super::rows::{order_of, order_of_refund, refund_of};
 use super::sagas::Sagas;
@@ -306,10 +306,10 @@ impl Sagas {
                         Look::Write(draft) | Look::WriteAndAsk(draft) | Look::WriteAndRest(draft),
                     ) => return Ok(Some(draft)),
                     Ok(Look::Rest) => return Ok(None),
-                    Err(Trouble::Later(why) | Trouble::Until(_, why) | Trouble::Stuck(why)) => why,
+                    Err(trouble) => trouble.why(),
                 }
             }
-            Err(Trouble::Later(why) | Trouble::Until(_, why) | Trouble::Stuck(why)) => why,
+            Err(trouble) => trouble.why(),
         };
         // Nobody looks at a saga that is stuck, unless the gateway tells again.
         if record.saga.stuck.is_some() {

@@ -1,7 +1,7 @@
 //! What an operator may do about a saga that cannot go on by itself.
 
 use super::draft::Draft;
-use super::look::{DriveError, Trouble};
+use super::look::DriveError;
 use super::refunds::{is_open, see_to_what_went_twice};
 use super::rows::refund_of;
 use super::sagas::Sagas;
@@ -124,9 +124,7 @@ impl Sagas {
         }
         let state = match self.hold(record).await {
             Ok(view) => view.map(|view| view.state),
-            Err(Trouble::Later(why) | Trouble::Until(_, why) | Trouble::Stuck(why)) => {
-                return Err(why);
-            }
+            Err(trouble) => return Err(trouble.why()),
         };
         match state {
             Some(HoldState::Confirmed { payment: Some(paid), .. }) if paid == payment.payment => {

@@ -1,0 +1,195 @@
+//! An engine that is away once money was taken: sagas wait for it, and go on.
+
+use super::driver::LONGEST_ENGINE_PAUSE_MS;
+use super::gateway::takes::Takes;
+use super::gateway::{
+    Answer, DeskNews, Gateway, GatewayError, NotGenuine, Notice, Order, Ours, RefundOrder,
+    RefundStanding, Standing,
+};
+use super::sagas::{SagaDeps, Sagas};
+use super::start::PaymentRequest;
+use axum::http::HeaderMap;
+use onrush_base::auth::payers::Payers;
+use onrush_base::config::{Patience, RetentionSettings};
+use onrush_core::hold::OnDecline;
+use onrush_core::ids::{BookingId, EventId, PoolId, UserId};
+use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::money::Currency;
+use onrush_core::saga::Step;
+use onrush_core::settings::Settings;
+use onrush_core::spec::PoolSpec;
+use onrush_core::types::AskedTypes;
+use onrush_core::{Command, Query, Reply, Time, View};
+use onrush_ledger::sqlite::SqliteLedger;
+use onrush_relay::messages::Channels;
+use onrush_store::embedded::{Clock, Embedded, ManualClock, Options};
+use onrush_store::{Engine, Failure, Feed, Figures, Pending, Seq};
+use std::future::ready;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// An engine that does not hear of confirmations for a while.
+struct Deaf {
+    engine: Embedded,
+    /// How many it will not hear of.
+    left: AtomicU32,
+}
+
+impl Engine for Deaf {
+    fn execute(&self, event: EventId, command: Command) -> Pending<Reply> {
+        let is_confirm = matches!(command, Command::Confirm { .. });
+        if is_confirm && self.left.load(Ordering::SeqCst) > 0 {
+            self.left.fetch_sub(1, Ordering::SeqCst);
+            return Box::pin(ready(Err(Failure::Unreachable)));
+        }
+        self.engine.execute(event, command)
+    }
+
+    fn query(&self, event: EventId, query: Query) -> Pending<View> {
+        self.engine.query(event, query)
+    }
+
+    fn events(&self) -> Pending<Vec<EventId>> {
+        self.engine.events()
+    }
+
+    fn subscribe(&self, after: Seq) -> Box<dyn Feed> {
+        self.engine.subscribe(after)
+    }
+
+    fn committed(&self) -> Seq {
+        self.engine.committed()
+    }
+
+    fn settled(&self, event: EventId) -> Pending<Seq> {
+        self.engine.settled(event)
+    }
+
+    fn waiting(&self) -> Duration {
+        self.engine.waiting()
+    }
+
+    fn figures(&self) -> Figures {
+        self.engine.figures()
+    }
+}
+
+/// A gateway where everybody has paid already.
+struct Cash;
+
+fn silent<'a, T: Send + 'a>() -> Answer<'a, T> {
+    Box::pin(ready(Err(GatewayError::Unavailable("says nothing of that".into()))))
+}
+
+impl Gateway for Cash {
+    fn name(&self) -> &'static str {
+        "cash"
+    }
+
+    fn step_minor(&self, _: Currency) -> i64 {
+        1
+    }
+
+    fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        let (amount_minor, currency) = (order.amount_minor, order.currency);
+        let taken = Standing::Captured { reference: "till-1".to_owned(), amount_minor, currency };
+        Box::pin(ready(Ok(taken)))
+    }
+
+    fn status<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        self.create(order)
+    }
+
+    fn capture<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        self.create(order)
+    }
+
+    fn cancel<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        self.create(order)
+    }
+
+    fn refund<'a>(&'a self, _: &'a RefundOrder) -> Answer<'a, RefundStanding> {
+        silent()
+    }
+
+    fn takes(&self, _: Currency) -> Result<Takes, String> {
+        Err("nobody asks".to_owned())
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        Box::pin(ready(Ok(())))
+    }
+
+    fn ours<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Ours>> {
+        silent()
+    }
+
+    fn desk_refunds<'a>(&'a self, _: &'a str) -> Answer<'a, Vec<DeskNews>> {
+        silent()
+    }
+
+    fn read_webhook(&self, _: &HeaderMap, _: &[u8], _: i64) -> Result<Notice, NotGenuine> {
+        Err(NotGenuine::Unreadable)
+    }
+}
+
+/// A sale of one pool, of which somebody holds a unit.
+async fn held(engine: &Embedded, event: &EventId, booking: &BookingId, user: &UserId) {
+    let run = async |command: Command| {
+        engine.execute(event.clone(), command).await.expect("the engine answers");
+    };
+    let pool: PoolId = "ga".parse().expect("an id");
+    let settings = Settings::new("Gala", "EUR".parse().expect("a currency"));
+    run(Command::CreateEvent { settings: Box::new(settings) }).await;
+    let spec = PoolSpec { pool: pool.clone(), capacity: 3, price_minor: 2_500 };
+    run(Command::AddPool { spec }).await;
+    run(Command::OpenSale { seed: None, public_value: None }).await;
+    let lines = Lines::new(vec![PoolLine { pool, quantity: 1 }], vec![]).expect("lines");
+    let (booking, user) = (booking.clone(), user.clone());
+    let (channels, types) = (Vec::new(), AskedTypes::default());
+    run(Command::Hold { booking, user, lines, channels, types }).await;
+}
+
+#[tokio::test]
+async fn an_engine_that_is_away_uses_up_no_patience_and_what_was_paid_is_confirmed_after_it() {
+    const OUTAGE: u32 = 20;
+    let clock = ManualClock::new(Time(1_790_000_000_000));
+    let (dir, books) = (tempfile::tempdir().expect("a dir"), tempfile::tempdir().expect("a dir"));
+    let options = Options { clock: Clock::Manual(clock.clone()), ..Options::default() };
+    let engine = Embedded::open(dir.path(), options).expect("the engine begins");
+    let event: EventId = "gala".parse().expect("an id");
+    let (booking, user): (BookingId, UserId) =
+        ("gala.1".parse().expect("an id"), "ann".parse().expect("an id"));
+    held(&engine, &event, &booking, &user).await;
+    let sagas = Sagas::new(SagaDeps {
+        engine: Arc::new(Deaf { engine, left: AtomicU32::new(OUTAGE) }),
+        ledger: Arc::new(SqliteLedger::open(books.path()).expect("opened")),
+        gateway: Some(Arc::new(Cash)),
+        clock: Clock::Manual(clock.clone()),
+        patience: Patience { tries: 3, ..Patience::default() },
+        retention: RetentionSettings { buyers_days: 0 },
+        payers: Payers::new(&[7; 32]),
+        channels: Channels::default(),
+        cluster: None,
+        pairing: None,
+        issuer: None,
+    });
+    let on_decline = OnDecline::Keep;
+    let (wanted, begun) = (booking.clone(), clock.now());
+    let wish = PaymentRequest { booking: wanted, event, user, buyer: None, on_decline };
+    let started = sagas.start(wish).await;
+    assert!(started.is_ok_and(|started| started.payment.captured_minor > 0));
+    for nth in 1..OUTAGE {
+        let saga = sagas.ledger.saga_record(&booking).await.expect("it answers").expect("one").saga;
+        assert_eq!((saga.stuck, saga.tries), (None, 1), "after {nth} failures");
+        let pause_ms = saga.next_at.expect("it is tried again").since_ms(clock.now());
+        assert!((1..=LONGEST_ENGINE_PAUSE_MS).contains(&pause_ms), "{pause_ms}");
+        clock.advance_ms(pause_ms);
+        sagas.drive(&booking, true).await.expect("the ledger answers");
+    }
+    assert!(clock.now().since_ms(begun) < 599_000, "the hold waits yet");
+    clock.advance_ms(LONGEST_ENGINE_PAUSE_MS);
+    let record = sagas.drive(&booking, true).await.expect("the ledger answers");
+    assert_eq!((record.saga.step, record.saga.stuck), (Step::Confirmed, None));
+}
