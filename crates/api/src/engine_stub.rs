@@ -2,7 +2,7 @@
 
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
-use onrush_store::{Answer, Engine, Failure, Feed, FeedPage, Figures, Pending, Seq};
+use onrush_store::{Answer, Engine, Failure, Feed, FeedPage, Figures, Hindrance, Pending, Seq};
 use std::future::{Future, pending, ready};
 use std::pin::Pin;
 use std::time::Duration;
@@ -18,6 +18,8 @@ pub(crate) struct EngineStub<F> {
     pub(crate) events: Vec<EventId>,
     /// Whether it can be reached; `None` is no answer at all.
     pub(crate) reach: Option<Result<(), Failure>>,
+    /// What keeps it from changing anything.
+    pub(crate) hindrance: Option<Hindrance>,
     /// What is told of an event when this is asked.
     pub(crate) told: F,
 }
@@ -43,6 +45,10 @@ impl<F: Fn(&EventId, &Query) -> Told + Send + Sync + 'static> Engine for EngineS
             Some(told) => answered(told),
             None => Box::pin(pending()),
         }
+    }
+
+    fn hindrance(&self) -> Option<Hindrance> {
+        self.hindrance
     }
 
     fn subscribe(&self, _: Seq) -> Box<dyn Feed> {

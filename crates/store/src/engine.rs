@@ -129,6 +129,29 @@ impl From<Refusal> for Failure {
     }
 }
 
+/// Why servers that answer change nothing: all that is asked for is [`Failure::Unreachable`] meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Hindrance {
+    /// Fewer replicas follow than the server was told to wait for.
+    #[error(
+        "Redis refuses all writes, since fewer replicas follow it than min-replicas-to-write asks for; \
+         start a replica, or CONFIG SET min-replicas-to-write 0 until there is one"
+    )]
+    FewReplicas,
+    /// The server cannot save what it has.
+    #[error(
+        "Redis refuses all writes, since it cannot save to its disk (MISCONF); its log says why: see \
+         whether the disk is full"
+    )]
+    CannotSave,
+    /// The server follows another one.
+    #[error(
+        "Redis refuses all writes, since it is a replica (READONLY); have redis.urls name the master, or \
+         set redis.sentinels"
+    )]
+    IsReplica,
+}
+
 /// A future answer. Dropping it does not undo the command.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<Answer<T>, Failure>> + Send>>;
 
@@ -194,6 +217,12 @@ pub trait Engine: Send + Sync + 'static {
             let Answer { at, as_of, value: _ } = events.await?;
             Ok(Answer { at, as_of, value: () })
         })
+    }
+
+    /// What kept the engine from changing anything when it was last looked at, as by [`Self::reach`],
+    /// although its servers answer; `None` if nothing did.
+    fn hindrance(&self) -> Option<Hindrance> {
+        None
     }
 
     /// The feed of all events after `after` ([`Seq::default`] is the beginning).

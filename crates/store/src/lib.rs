@@ -11,6 +11,6 @@ pub mod flags;
 pub mod redis;
 
 pub use engine::{
-    Answer, AsOf, Ask, CopyFigures, Engine, Failure, Feed, FeedEntry, FeedPage, Figures, NoAsOf,
-    Pending, Seq,
+    Answer, AsOf, Ask, CopyFigures, Engine, Failure, Feed, FeedEntry, FeedPage, Figures, Hindrance,
+    NoAsOf, Pending, Seq,
 };

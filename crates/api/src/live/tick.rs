@@ -342,7 +342,12 @@ mod tests {
             let is_silent = is_silent.clone();
             move |event: &EventId, query: &Query| told(event, query, &is_silent).map(Ok)
         };
-        let engine = Arc::new(EngineStub { events: vec![], reach: Some(Ok(())), told: answers });
+        let engine = Arc::new(EngineStub {
+            events: vec![],
+            reach: Some(Ok(())),
+            hindrance: None,
+            told: answers,
+        });
         let keys = KeyDir::open(dir.path()).unwrap();
         let boards = Boards::new(engine.clone(), PlanDir::open(dir.path(), None).unwrap());
         let passes = PassSigner::open(&keys, "onrush").unwrap();

@@ -3,7 +3,7 @@
 use onrush_base::spans::TARGET;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, View};
-use onrush_store::{Answer, AsOf, Engine, Failure, Feed, Figures, Pending, Seq};
+use onrush_store::{Answer, AsOf, Engine, Failure, Feed, Figures, Hindrance, Pending, Seq};
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::field::Empty;
@@ -37,6 +37,10 @@ impl Engine for Traced {
 
     fn reach(&self) -> Pending<()> {
         self.0.reach()
+    }
+
+    fn hindrance(&self) -> Option<Hindrance> {
+        self.0.hindrance()
     }
 
     fn subscribe(&self, after: Seq) -> Box<dyn Feed> {

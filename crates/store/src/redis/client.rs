@@ -4,7 +4,7 @@
 use super::library::Library;
 use super::scripts::Script;
 use super::sentinel::{Followed, Sentinels};
-use crate::engine::Failure;
+use crate::engine::{Failure, Hindrance};
 use onrush_tls::{Certificates, Refusal};
 use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
 use redis::cluster::ClusterClient;
@@ -35,6 +35,8 @@ pub(super) enum ClientError {
     Unreachable(String),
     /// It has no memory left; nothing was changed.
     OutOfMemory,
+    /// It answers, and changes nothing whatever it is asked.
+    Refuses(Hindrance),
     /// It answered with an error of another kind.
     Answered(String),
 }
@@ -50,6 +52,7 @@ impl fmt::Display for ClientError {
                 None => write!(f, "Redis cannot be reached: {why}"),
             },
             Self::OutOfMemory => f.write_str("Redis has no memory left: raise its maxmemory"),
+            Self::Refuses(hindrance) => write!(f, "{hindrance}"),
             Self::Answered(why) => write!(f, "Redis answers with an error: {why}"),
         }
     }
@@ -78,7 +81,8 @@ pub(super) fn is_refused_login(why: &str) -> bool {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::Unreachable(_) => Self::Unreachable,
+            // Whoever looks after the server is told by the look of each sweep, once.
+            ClientError::Unreachable(_) | ClientError::Refuses(_) => Self::Unreachable,
             ClientError::OutOfMemory => {
                 tracing::error!(%error, "nothing new is sold");
                 Self::DiskLow
@@ -103,14 +107,16 @@ impl From<RedisError> for ClientError {
                 | ServerErrorKind::TryAgain
                 | ServerErrorKind::ClusterDown
                 | ServerErrorKind::MasterDown
-                | ServerErrorKind::ReadOnly
                 | ServerErrorKind::Moved
                 | ServerErrorKind::Ask,
             ) => Self::Unreachable(error.to_string()),
+            ErrorKind::Server(ServerErrorKind::ReadOnly) => Self::Refuses(Hindrance::IsReplica),
             ErrorKind::Server(_) | ErrorKind::Extension | ErrorKind::UnexpectedReturnType => {
                 match error.code() {
-                    // A server that is busy with a script, or whose replicas are away, answers so.
-                    Some("BUSY" | "NOREPLICAS" | "MISCONF") => Self::Unreachable(error.to_string()),
+                    // A server that is busy with a script answers so.
+                    Some("BUSY") => Self::Unreachable(error.to_string()),
+                    Some("NOREPLICAS") => Self::Refuses(Hindrance::FewReplicas),
+                    Some("MISCONF") => Self::Refuses(Hindrance::CannotSave),
                     Some(_) | None => Self::Answered(error.to_string()),
                 }
             }
@@ -402,7 +408,9 @@ impl Client {
         let limit = if is_long { LONGEST } else { self.timeout };
         within(limit, run).await.map_err(|error| match error {
             ClientError::Answered(why) => ClientError::Answered(format!("{}: {why}", script.name)),
-            ClientError::Unreachable(_) | ClientError::OutOfMemory => error,
+            ClientError::Unreachable(_) | ClientError::OutOfMemory | ClientError::Refuses(_) => {
+                error
+            }
         })
     }
 }

@@ -24,7 +24,8 @@ pub(super) struct Library {
     pub(super) text: String,
 }
 
-/// What Redis lets a function do when it has no memory left, or its replicas are away.
+/// What Redis lets a function do when it has no memory left. While it takes no writes at all, as where
+/// too few replicas follow it (`hindrance.rs`), it does nothing but what only reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leave {
     /// It only reads, which is always done.

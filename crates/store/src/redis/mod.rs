@@ -30,6 +30,7 @@ mod feed;
 pub mod fuzzing;
 mod head;
 mod heard;
+mod hindrance;
 mod holdings;
 mod keys;
 pub mod kit;
@@ -75,7 +76,7 @@ pub use probe::Probe;
 pub use rows::SeatSpecs;
 pub use start::OpenError;
 
-use crate::engine::{Answer, AsOf, Engine, Failure, Feed, Figures, Pending, Seq};
+use crate::engine::{Answer, AsOf, Engine, Failure, Feed, Figures, Hindrance, Pending, Seq};
 use client::{Client, ClientError, Servers};
 use feed::ArchiveFeed;
 use known::KnownEvent;
@@ -319,9 +320,13 @@ impl Engine for RedisEngine {
     fn reach(&self) -> Pending<()> {
         let node = Arc::clone(&self.node);
         Box::pin(async move {
-            let at = start::now(&node).await?;
+            let at = hindrance::look(&node).await?;
             Ok(Answer { at, as_of: None, value: () })
         })
+    }
+
+    fn hindrance(&self) -> Option<Hindrance> {
+        self.node.hindrance.last()
     }
 
     fn subscribe(&self, after: Seq) -> Box<dyn Feed> {

@@ -6,6 +6,7 @@ use super::client::{Client, ClientError};
 use super::copier;
 use super::copies::Copies;
 use super::head::Head;
+use super::hindrance::Found;
 use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
 use super::options::Options;
@@ -49,6 +50,8 @@ pub(super) struct Node {
     /// How long scripts of commands take, and waiting for the archive.
     pub(super) decide: Durations,
     pub(super) commit: Durations,
+    /// What keeps Redis from changing anything, if it was found to.
+    pub(super) hindrance: Found,
     wakes: Wakes,
     transactions: Transactions,
     requests: Requests,
@@ -69,6 +72,7 @@ impl Node {
             waits: Waits::default(),
             decide: Durations::default(),
             commit: Durations::default(),
+            hindrance: Found::default(),
             wakes: Wakes::default(),
             transactions,
             requests: Requests::new(),

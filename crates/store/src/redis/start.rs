@@ -146,7 +146,11 @@ pub(super) async fn list_event_again(node: &Node, event: &EventId) -> Result<(),
 
 /// Redis' clock; of a cluster, that of whichever master answers first.
 pub(super) async fn now(node: &Node) -> Result<Time, ClientError> {
-    let answer = node.client().on_any_master(&redis::cmd("TIME")).await?;
+    time(node.client().on_any_master(&redis::cmd("TIME")).await?)
+}
+
+/// What a server's clock said.
+pub(super) fn time(answer: Value) -> Result<Time, ClientError> {
     let (seconds, micros): (i64, i64) = redis::from_redis_value(answer)
         .map_err(|error| ClientError::Answered(error.to_string()))?;
     Ok(Time(seconds * 1_000 + micros / 1_000))

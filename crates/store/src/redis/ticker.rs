@@ -6,6 +6,7 @@
 //! of nodes may run them. An event in which nothing can be due is looked at less often, though
 //! often enough that nobody takes it for one that was away.
 
+use super::hindrance;
 use super::keys;
 use super::node::Node;
 use super::scripts;
@@ -301,7 +302,12 @@ pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
             next_sweep = now + sweep;
             if lists.is_empty() {
                 let node = Arc::clone(&node);
-                lists.spawn(async move { node.known_events().await.ok() });
+                lists.spawn(async move {
+                    // Nobody else may ask whether Redis takes writes until a buyer finds that out.
+                    let (listed, _looked) =
+                        tokio::join!(node.known_events(), hindrance::look(&node));
+                    listed.ok()
+                });
             }
         }
         plan.note_slow(now);

@@ -157,9 +157,9 @@ impl Transactions {
                     None => match ClientError::from(error.clone()) {
                         // A script that fails is a fault of ours: running it again would only hide that.
                         failed @ ClientError::Answered(_) => Err(failed),
-                        ClientError::Unreachable(_) | ClientError::OutOfMemory => {
-                            Ok(Attempt::Refused(error))
-                        }
+                        ClientError::Unreachable(_)
+                        | ClientError::OutOfMemory
+                        | ClientError::Refuses(_) => Ok(Attempt::Refused(error)),
                     },
                 };
             }

@@ -3,7 +3,7 @@
 use crate::stage::{MemoryArchive, flash_sale, free_units, hold, open, options, until};
 use onrush_core::Command;
 use onrush_store::redis::{Options, RedisEngine};
-use onrush_store::{Engine, Failure};
+use onrush_store::{Engine, Failure, Hindrance};
 use onrush_testkit::{Redis, RedisOptions, need};
 use std::time::{Duration, Instant};
 
@@ -85,9 +85,44 @@ async fn a_full_redis_sells_nothing_new_and_changes_nothing() {
     hold(&engine, &event, "ada", "b1").await.expect("units are free");
     redis.command(&["CONFIG", "SET", "maxmemory", "1"]).expect("Redis answers");
     assert_eq!(hold(&engine, &event, "bob", "b2").await, Err(Failure::DiskLow));
+    engine.reach().await.expect("most of the sale goes on");
     redis.command(&["CONFIG", "SET", "maxmemory", "0"]).expect("Redis answers");
     assert_eq!(free_units(&engine, &event).await, 9, "nothing was taken");
     let release =
         Command::Release { booking: crate::stage::id("b1"), user: crate::stage::id("ada") };
     engine.execute(event.clone(), release).await.expect("all is as it was");
+}
+
+/// As after a failover of two servers, of which each waits for a replica before it writes.
+#[tokio::test]
+async fn a_redis_that_answers_and_takes_no_writes_is_away_and_says_why() {
+    let Some(redis) = need(Redis::start()) else { return };
+    // Its own looks at each sweep would be in the way of those that are compared.
+    let quiet = quiet(options(&redis, MemoryArchive::new()));
+    let engine = RedisEngine::open(quiet).await.expect("it begins");
+    let event = flash_sale(&engine, 10).await;
+    engine.reach().await.expect("it takes all");
+    assert_eq!(engine.hindrance(), None);
+    for (hinder, mend, found) in [
+        (
+            ["CONFIG", "SET", "min-replicas-to-write", "1"].as_slice(),
+            ["CONFIG", "SET", "min-replicas-to-write", "0"].as_slice(),
+            Hindrance::FewReplicas,
+        ),
+        (
+            ["REPLICAOF", "127.0.0.1", "1"].as_slice(),
+            ["REPLICAOF", "NO", "ONE"].as_slice(),
+            Hindrance::IsReplica,
+        ),
+    ] {
+        redis.command(hinder).expect("Redis answers");
+        assert_eq!(engine.reach().await.map(drop), Err(Failure::Unreachable), "{found:?}");
+        assert_eq!(engine.hindrance(), Some(found));
+        assert_eq!(hold(&engine, &event, "ada", "b1").await, Err(Failure::Unreachable));
+        assert_eq!(free_units(&engine, &event).await, 10, "what only reads is answered");
+        redis.command(mend).expect("Redis answers");
+        until("a Redis that takes writes", || async { engine.reach().await.ok() }).await;
+        assert_eq!(engine.hindrance(), None);
+    }
+    hold(&engine, &event, "ada", "b1").await.expect("units are free");
 }

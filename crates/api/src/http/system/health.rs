@@ -7,6 +7,7 @@ use axum::extract::State;
 use onrush_base::metrics::PublisherFigures;
 use onrush_saga::Sagas;
 use onrush_store::{Engine, Failure};
+use std::borrow::Cow;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -73,8 +74,9 @@ fn trouble(figures: &PublisherFigures) -> Option<String> {
 pub(super) enum Reach {
     /// It answers.
     Answers,
-    /// It does not, and why in a line. A node was started because it did, and it will again.
-    Away(&'static str),
+    /// It does not, or changes nothing, and why in a line. A node was started because it did, and it
+    /// will again.
+    Away(Cow<'static, str>),
     /// It never will again in this process.
     Stopped,
 }
@@ -84,7 +86,10 @@ pub(super) async fn reach(engine: &dyn Engine) -> Reach {
     match timeout(PATIENCE, engine.reach()).await {
         Ok(Ok(_)) => Reach::Answers,
         Ok(Err(failure)) => match failure {
-            Failure::Unreachable => Reach::Away(UNREACHABLE),
+            Failure::Unreachable => Reach::Away(match engine.hindrance() {
+                Some(hindrance) => format!("engine: {hindrance}\n").into(),
+                None => UNREACHABLE.into(),
+            }),
             Failure::Stopped => Reach::Stopped,
             // Whoever says so is there.
             Failure::Refused(_)
@@ -92,14 +97,14 @@ pub(super) async fn reach(engine: &dyn Engine) -> Reach {
             | Failure::DiskLow
             | Failure::Rebuilding { .. } => Reach::Answers,
         },
-        Err(_) => Reach::Away(SILENT),
+        Err(_) => Reach::Away(SILENT.into()),
     }
 }
 
-/// Whether requests should be sent here; with a line, if the engine cannot be reached. That makes
+/// Whether requests should be sent here; with a line, if the engine cannot be used. That makes
 /// nobody unready: all nodes have the same Redis, and where no node is left, nobody tells clients to
 /// come back (docs/decisions/0030-readiness-without-the-gateway.md).
-async fn ready(groups: &Groups) -> Result<Option<&'static str>, Problem> {
+async fn ready(groups: &Groups) -> Result<Option<Cow<'static, str>>, Problem> {
     if !groups.is_ready() {
         return Err(not_ready());
     }
@@ -122,24 +127,28 @@ fn not_ready() -> Problem {
 mod tests {
     use super::*;
     use crate::engine_stub::EngineStub;
+    use onrush_store::Hindrance;
 
     #[tokio::test(start_paused = true)]
     async fn engine_that_is_away_comes_back_and_one_that_has_stopped_does_not() {
-        for (told, expected) in [
-            (Some(Ok(())), None),
-            (Some(Err(Failure::Busy { retry_after_ms: 9 })), None),
-            (Some(Err(Failure::Unreachable)), Some(UNREACHABLE)),
-            (None, Some(SILENT)),
-            (Some(Err(Failure::Stopped)), Some("stopped")),
+        let refuses = format!("engine: {}\n", Hindrance::FewReplicas);
+        for (told, hindrance, expected) in [
+            (Some(Ok(())), None, None),
+            (Some(Err(Failure::Busy { retry_after_ms: 9 })), None, None),
+            (Some(Err(Failure::Unreachable)), None, Some(UNREACHABLE)),
+            (Some(Err(Failure::Unreachable)), Some(Hindrance::FewReplicas), Some(refuses.as_str())),
+            (None, None, Some(SILENT)),
+            (Some(Err(Failure::Stopped)), None, Some("stopped")),
         ] {
-            let what = format!("{told:?}");
-            let engine = EngineStub { events: vec![], reach: told, told: |_: &_, _: &_| None };
+            let what = format!("{told:?}, {hindrance:?}");
+            let engine =
+                EngineStub { events: vec![], reach: told, hindrance, told: |_: &_, _: &_| None };
             let found = match reach(&engine).await {
                 Reach::Answers => None,
                 Reach::Away(line) => Some(line),
-                Reach::Stopped => Some("stopped"),
+                Reach::Stopped => Some("stopped".into()),
             };
-            assert_eq!(found, expected, "{what}");
+            assert_eq!(found.as_deref(), expected, "{what}");
         }
     }
 }

@@ -283,7 +283,8 @@ async fn events(sheet: &mut Sheet, groups: &Groups) {
     let engine = &*groups.sale.engine;
     let (reached, views) = tokio::join!(reach(engine), views_in_time(engine));
     let answers = u64::from(matches!(reached, Reach::Answers));
-    let help = "Whether the engine answers; on Redis, whether this node reaches it";
+    let help =
+        "Whether the engine answers; on Redis, whether this node reaches it and it takes writes";
     sheet.gauge("engine_reachable", help, alone(answers));
     let (mut waiting, mut active, mut units) = (vec![], vec![], vec![]);
     for (event, view) in views {
@@ -352,7 +353,8 @@ mod tests {
             other => Some(Ok(View::Event(Box::new(samples::tests::view(other.as_str()))))),
         };
         let events = (0..EVENTS).map(name).collect();
-        let views = views_in_time(&EngineStub { events, reach: Some(Ok(())), told }).await;
+        let views =
+            views_in_time(&EngineStub { events, reach: Some(Ok(())), hindrance: None, told }).await;
         assert_eq!(begun.elapsed(), PATIENCE);
         let told: BTreeSet<EventId> = views.into_iter().map(|(event, _)| event).collect();
         let wanted = (0..EVENTS).filter(|number| ![3, 5].contains(number)).map(name);
