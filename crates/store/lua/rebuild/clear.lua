@@ -6,6 +6,7 @@
 local meta, epoch = KEYS[1], tonumber(ARGV[1])
 local taken = tonumber(redis.call('HGET', meta, 'rebuilding') or '0')
 if redis.call('HGET', meta, 'epoch') ~= '-1' or taken >= epoch then return 0 end
-redis.call('HSET', meta, 'rebuilding', ARGV[1], 'rewritten', '0')
+-- What gives memory back goes first.
 redis.call('UNLINK', unpack(KEYS, 2))
+redis.call('HSET', meta, 'rebuilding', ARGV[1], 'rewritten', '0')
 return 1

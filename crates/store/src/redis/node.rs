@@ -375,10 +375,13 @@ impl Node {
         Ok(())
     }
 
-    /// Puts an event into the list of all events.
+    /// Puts an event into the list of all events; also into that of a server without memory, which has
+    /// lost its list and is being filled again.
     pub(super) async fn list_event(&self, event: &EventId, at: Time) -> Result<(), ClientError> {
-        let mut command = redis::cmd("ZADD");
-        command.arg(keys::EVENTS).arg("NX").arg(at.0).arg(event.as_str());
+        const LIST: &str = "#!lua flags=allow-oom\n\
+                            return redis.call('ZADD', KEYS[1], 'NX', ARGV[1], ARGV[2])";
+        let mut command = redis::cmd("EVAL");
+        command.arg(LIST).arg(1).arg(keys::EVENTS).arg(at.0).arg(event.as_str());
         self.client.command(&command).await.map(drop)
     }
 }

@@ -32,9 +32,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-const SHUT: &str = include_str!("../../lua/rebuild/shut.lua");
-const CLEAR: &str = include_str!("../../lua/rebuild/clear.lua");
-const WRITE: &str = include_str!("../../lua/rebuild/write.lua");
+/// A script for a server that may have no memory left: what it had is written there again, and nothing
+/// can be sold, confirmed or given back before.
+macro_rules! for_full_server {
+    ($path:literal) => {
+        concat!("#!lua flags=allow-oom\n", include_str!($path))
+    };
+}
+
+const SHUT: &str = for_full_server!("../../lua/rebuild/shut.lua");
+const CLEAR: &str = for_full_server!("../../lua/rebuild/clear.lua");
+const WRITE: &str = for_full_server!("../../lua/rebuild/write.lua");
 
 /// How long the lease lasts; renewed after a third of it.
 const LEASE_MS: u32 = 6_000;

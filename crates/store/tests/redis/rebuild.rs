@@ -105,6 +105,30 @@ async fn a_redis_that_is_flushed_in_the_middle_of_a_sale_loses_nothing_that_is_a
 }
 
 #[tokio::test]
+async fn a_full_redis_that_is_flushed_is_filled_again() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 3).await;
+    hold(&engine, &event, "ada", "b1").await.expect("a unit is free");
+    engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is hers");
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    redis.command(&["CONFIG", "SET", "maxmemory", "1"]).expect("Redis answers");
+    redis.command(&["FLUSHALL"]).expect("Redis answers");
+
+    // What is paid for goes on, and nothing new is sold.
+    once_rebuilt(&engine, &event, confirm_command("ada", "b1")).await.expect("it is hers still");
+    assert_eq!(free_units(&engine, &event).await, 2);
+    assert_eq!(hold(&engine, &event, "bob", "b2").await, Err(Failure::DiskLow));
+    redis.command(&["CONFIG", "SET", "maxmemory", "0"]).expect("Redis answers");
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    assert_as_archived(&redis, &archive, &event).await;
+    // It is listed after it is open.
+    let listed = || async { engine.events().await.ok().filter(|listed| !listed.value.is_empty()) };
+    assert_eq!(until("a line in the list", listed).await.value, [event.clone()]);
+}
+
+#[tokio::test]
 async fn seats_that_an_older_version_added_are_written_anew() {
     let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
