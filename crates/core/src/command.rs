@@ -385,7 +385,8 @@ pub struct Traits {
     pub judged_first: bool,
 }
 
-/// Makes [`Command::traits`] and [`Command::name`] out of one table: `Command: what is so of it;`.
+/// Makes [`Command::traits`], [`Command::all_traits`] and [`Command::name`] out of one table:
+/// `Command: what is so of it;`.
 macro_rules! traits {
     ($($command:ident: $($is:ident)*;)+) => {
         impl Command {
@@ -395,6 +396,12 @@ macro_rules! traits {
                 match self {
                     $(Self::$command { .. } => Traits { $($is: true,)* ..Traits::default() },)+
                 }
+            }
+
+            /// The same of each command there is, by what it is called.
+            pub fn all_traits() -> impl Iterator<Item = (&'static str, Traits)> {
+                [$((stringify!($command), Traits { $($is: true,)* ..Traits::default() })),+]
+                    .into_iter()
             }
 
             /// What it is called, without whatever it carries.

@@ -24,15 +24,15 @@ pub(super) struct Library {
     pub(super) text: String,
 }
 
-/// What Redis lets a function do when it has no memory left. While it takes no writes at all, as where
+/// What Redis lets a script do when it has no memory left. While it takes no writes at all, as where
 /// too few replicas follow it (`hindrance.rs`), it does nothing but what only reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leave {
     /// It only reads, which is always done.
     Reads,
-    /// It gives back or ends something, which is always done.
-    Ends,
-    /// It begins something, which is refused.
+    /// It needs no space to begin anything, and is always done.
+    GoesOn,
+    /// It begins something that needs space, which is refused.
     Begins,
 }
 
@@ -40,8 +40,18 @@ impl Leave {
     fn flags(self) -> &'static str {
         match self {
             Self::Reads => "'no-writes'",
-            Self::Ends => "'allow-oom'",
+            Self::GoesOn => "'allow-oom'",
             Self::Begins => "",
+        }
+    }
+
+    /// How the text of a script begins that is called without a function. Without this line Redis would
+    /// have a script begin, and refuse it in its midst.
+    pub(super) fn first_line(self) -> &'static str {
+        match self {
+            Self::Reads => "#!lua flags=no-writes\n",
+            Self::GoesOn => "#!lua flags=allow-oom\n",
+            Self::Begins => "#!lua\n",
         }
     }
 }
@@ -122,7 +132,7 @@ mod tests {
                       users.moved = false\n";
         let parts = Parts::new(&[("part", shared)]);
         let script = Pruned::new(&parts, "--#include part\nreturn users.get(ARGV[1])\n");
-        let library = Library::new(&script, Leave::Ends);
+        let library = Library::new(&script, Leave::GoesOn);
         let name = &library.name;
         let wanted = format!(
             "#!lua name={name}\nlocal KEYS, ARGV\nlocal K\nlocal LIMIT = 5\nlocal now, seq\n\

@@ -2,6 +2,7 @@
 
 use super::library::{Leave, Library};
 use super::prune::{Parts, Pruned};
+use onrush_core::Command;
 use redis::Script as Hashed;
 use std::sync::{LazyLock, OnceLock};
 
@@ -141,9 +142,9 @@ scripts! {
 
 impl Script {
     fn new(name: &'static str, text: &'static str) -> Self {
-        let pruned = Pruned::new(&PARTS, text);
-        let library = Some(Library::new(&pruned, leave(name)));
-        Self { library, ..Self::of_text(name, pruned.text()) }
+        let (pruned, leave) = (Pruned::new(&PARTS, text), leave(name));
+        let library = Some(Library::new(&pruned, leave));
+        Self { library, ..Self::of_text(name, leave.first_line().to_owned() + &pruned.text()) }
     }
 
     fn of_text(name: &'static str, text: String) -> Self {
@@ -155,45 +156,41 @@ impl Script {
     pub(super) fn telling(&self) -> &Self {
         const WRAP: &str = include_str!("../../lua/include/told.lua");
         self.telling.get_or_init(|| {
+            // It only reads, whatever the script would do.
+            let (_flags, own) = self.text.split_once('\n').expect("flags have a line of their own");
             let text = format!(
-                "{WRAP}local function run()\n{}\nend\nlocal reply = run()\nreturn {{reply, TOLD}}\n",
-                self.text
+                "{WRAP}local function run()\n{own}\nend\nlocal reply = run()\nreturn {{reply, TOLD}}\n"
             );
             Box::new(Self::of_text(self.name, text))
         })
     }
 }
 
-/// What is done also by a server that takes nothing new.
+/// What a server without memory lets a script do.
 fn leave(name: &str) -> Leave {
-    const ENDS: [&str; 21] = [
-        "archive",
-        "begin_payment",
-        "cancel_confirmed",
-        "check_in",
-        "close",
-        "close_prequeue",
-        "confirm",
-        "declaim",
-        "draw_chunk",
-        "extend",
-        "fail_payment",
-        "leave",
-        "name_payer",
-        "pause",
-        "recover",
-        "release",
-        "release_channel",
-        "remove_visitor",
-        "see",
-        "tick",
-        "unblock",
-    ];
     match name.split_once('/') {
         Some(("query", _)) => Leave::Reads,
-        Some((_, command)) if ENDS.contains(&command) => Leave::Ends,
+        Some((_, script)) if !needs_space(script) => Leave::GoesOn,
         Some(_) | None => Leave::Begins,
     }
+}
+
+/// Whether the command that a script runs begins something that needs space. A full server goes on
+/// with all others, as an embedded engine does whose disk is full.
+fn needs_space(script: &str) -> bool {
+    let command = match script {
+        "hold_pool" => "Hold".to_owned(),
+        "draw_chunk" => "OpenSale".to_owned(),
+        _ => script.split('_').map(capitalised).collect(),
+    };
+    let found = Command::all_traits().find(|(name, _)| *name == command);
+    let (_, traits) = found.unwrap_or_else(|| panic!("engine/{script}.lua runs no command"));
+    traits.needs_space
+}
+
+fn capitalised(word: &str) -> String {
+    let (first, rest) = word.split_at(1);
+    first.to_ascii_uppercase() + rest
 }
 
 #[cfg(test)]
@@ -202,13 +199,36 @@ mod tests {
     use onrush_testkit::{Redis, need};
 
     #[test]
-    fn every_script_is_a_function_that_redis_takes() {
+    fn every_script_is_a_function_and_a_text_that_redis_takes() {
         let Some(redis) = need(Redis::start()) else { return };
         for script in all() {
             let library = script.library.as_ref().expect("it is one");
             let loaded = redis.command(&["FUNCTION", "LOAD", &library.text]);
             let loaded = loaded.unwrap_or_else(|error| panic!("{}: {error}", script.name));
             assert_eq!(loaded.trim(), library.name, "{}", script.name);
+            let loaded = redis.command(&["SCRIPT", "LOAD", &script.text]);
+            let loaded = loaded.unwrap_or_else(|error| panic!("{}: {error}", script.name));
+            assert_eq!(loaded.trim(), script.sha, "{}", script.name);
+        }
+    }
+
+    #[test]
+    fn a_full_server_refuses_what_needs_space_and_nothing_else() {
+        let begin = ["create_event", "add_pool", "add_seats", "join", "hold", "hold_pool"];
+        let begin = begin.into_iter().chain(["hold_best", "extend", "claim", "adjust_claimed"]);
+        let begin: Vec<_> = begin.map(|script| format!("engine/{script}")).collect();
+        for script in all() {
+            let flags = script.text.lines().next().expect("a line");
+            let function = &script.library.as_ref().expect("it is one").text;
+            let (expected, of_function) = if begin.iter().any(|name| name == script.name) {
+                ("#!lua", "flags={}}")
+            } else if script.name.starts_with("query/") {
+                ("#!lua flags=no-writes", "flags={'no-writes'}}")
+            } else {
+                ("#!lua flags=allow-oom", "flags={'allow-oom'}}")
+            };
+            assert_eq!(flags, expected, "{}", script.name);
+            assert!(function.trim_end().ends_with(of_function), "{}", script.name);
         }
     }
 
