@@ -98,8 +98,10 @@ impl Server {
         let backend = Backend::open(&config, options).await?;
         let configured = config.admin_key.as_ref().map(|key| key.reveal().to_owned());
         let keys = KeyDir::open(&config.data).map_err(StartError::Data)?;
+        let mut keys_before = Vec::new();
         if let Some(cluster) = &backend.cluster {
-            shared_files::fetch_keys(&**cluster, &keys).await.map_err(StartError::Data)?;
+            let fetched = shared_files::fetch_keys(&**cluster, &keys).await;
+            keys_before = fetched.map_err(StartError::Data)?;
         }
         let money = payments::open(&config, public_addr, &backend);
         let (sagas, sandbox) = money.await.map_err(StartError::Gateway)?;
@@ -116,7 +118,8 @@ impl Server {
         };
         let (state, fresh) = http::state::open(config, deps).map_err(StartError::Data)?;
         if let Some(cluster) = &backend.cluster {
-            shared_files::share_keys(&**cluster, &keys).await.map_err(StartError::Data)?;
+            let shared = shared_files::share_keys(&**cluster, &keys, &keys_before).await;
+            shared.map_err(StartError::Data)?;
         }
         backend.remember_keys(&keys).map_err(StartError::Unavailable)?;
         // Of a cluster the events are the other nodes' as well, and Redis and PostgreSQL are not files here.

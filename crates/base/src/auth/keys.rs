@@ -1,4 +1,5 @@
 //! Secret files in `<data>/keys/`: readable by their owner only, written once, never overwritten.
+//! One that was just drawn, and that nothing was done with, may go again.
 
 use crate::auth::random;
 use std::fs::{self, OpenOptions};
@@ -73,6 +74,15 @@ impl KeyDir {
         // The directory may be as new as the file: then its own name has to be durable as well.
         let above = self.0.parent().unwrap_or(Path::new("."));
         [self.0.as_path(), above].into_iter().try_for_each(|dir| fs::File::open(dir)?.sync_all())
+    }
+
+    /// Removes a file that was just drawn, and that nothing was done with yet.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn forget(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.0.join(name))?;
+        fs::File::open(&self.0)?.sync_all()
     }
 
     /// The names of all files that begin with `prefix`, in order.
