@@ -335,12 +335,16 @@ enum Opening {
     In(u64),
 }
 
+/// Whether the organiser alone opens this event's sale: of a draw that was promised a public value,
+/// which nobody else can tell. The rules refuse to open it without one.
+pub(crate) fn is_left_to_the_organiser(view: &EventView) -> bool {
+    view.draw.is_some() && view.settings.public_value_source().is_some()
+}
+
 fn opening(at: Time, view: &EventView) -> Opening {
     let before = matches!(view.phase, Phase::Scheduled | Phase::Prequeue);
-    // A value that was promised only the organiser can tell.
-    let promised = view.settings.public_value_source().is_some();
     match (&view.draw, view.settings.opens_at) {
-        (Some(draw), Some(opens_at)) if before && !promised => {
+        (Some(draw), Some(opens_at)) if before && !is_left_to_the_organiser(view) => {
             if draw.entrants_hash.is_some() {
                 Opening::In(u64::try_from(opens_at.since_ms(at)).unwrap_or(0))
             } else {

@@ -1,6 +1,6 @@
 //! Sales after a start on files that are older than what was sold.
 
-use crate::draw::Draws;
+use crate::draw::{Draws, is_left_to_the_organiser};
 use onrush_core::ids::EventId;
 use onrush_core::question::EventNow;
 use onrush_core::{Command, Phase};
@@ -45,6 +45,10 @@ async fn pause(engine: &dyn Engine, draws: &Draws, event: &EventId) -> Result<()
             Phase::Open => {
                 engine.execute(event.clone(), Command::Pause).await?;
                 tracing::warn!(%event, "paused: what was sold since is not known");
+                return Ok(());
+            }
+            // Nothing but the organiser opens it, and what they open by hand is not paused either.
+            Phase::Scheduled | Phase::Prequeue if is_left_to_the_organiser(&now.value) => {
                 return Ok(());
             }
             // It may have opened and sold since the backup: it opens now, and is paused.

@@ -348,20 +348,24 @@ fn a_sale_that_would_have_opened_since_is_paused_as_well() {
     // On a busy machine a backup may end only when the sales are open: then the next ones open later.
     let in_time = [4_000, 15_000, 45_000].into_iter().find_map(|ms| {
         let (timed, drawn) = (format!("timed-{ms}"), format!("drawn-{ms}"));
+        let promised = format!("promised-{ms}");
         event(&timed, r#","room":null"#);
         event(&drawn, r#","room":{"order":"draw"}"#);
-        let path = format!("/api/v1/admin/events/{drawn}/prequeue");
-        shop.served.ask("POST", &path, ADMIN_KEY, "{}");
+        event(&promised, r#","room":{"order":"draw","public_value_source":"the lottery"}"#);
+        for id in [&drawn, &promised] {
+            let path = format!("/api/v1/admin/events/{id}/prequeue");
+            shop.served.ask("POST", &path, ADMIN_KEY, "{}");
+        }
         let opens_at = now() + ms;
-        for id in [&timed, &drawn] {
+        for id in [&timed, &drawn, &promised] {
             let path = format!("/api/v1/admin/events/{id}");
             shop.served.ask("PATCH", &path, ADMIN_KEY, &format!(r#"{{"opens_at":{opens_at}}}"#));
         }
         let backup = at(&format!("b-{ms}"));
         fine(&back_up(&data, &backup));
-        (now() < opens_at).then_some((timed, drawn, backup))
+        (now() < opens_at).then_some((timed, drawn, promised, backup))
     });
-    let (timed, drawn, backup) = in_time.expect("a backup ends before the sales open");
+    let (timed, drawn, promised, backup) = in_time.expect("a backup ends before the sales open");
     let phase = |served: &Served, id: &str| {
         let event = served.ask("GET", &format!("/api/v1/events/{id}"), "", "");
         event["phase"].as_str().expect("a phase").to_owned()
@@ -379,6 +383,11 @@ fn a_sale_that_would_have_opened_since_is_paused_as_well() {
     for id in ["paid", &timed, &drawn] {
         assert_eq!(phase(&served, id), "paused", "{id}");
     }
+    // Nobody but the organiser can open it, who alone can tell the value: it keeps no sale closed.
+    assert_eq!(phase(&served, &promised), "prequeue");
+    let path = format!("/api/v1/admin/events/{promised}/open");
+    served.ask("POST", &path, ADMIN_KEY, r#"{"public_value":"4 8 15"}"#);
+    assert_eq!(phase(&served, &promised), "open");
     assert_eq!(served.stop(), Some(0));
     // It is a directory like any other now, and keeps what it was made from.
     assert!(names_in(&at("r")).iter().any(|name| name.starts_with("restored-")));
