@@ -13,8 +13,16 @@ use std::path::Path;
 const CHUNK: usize = 1 << 20;
 /// How names begin, in a data directory, of what copies of journal and ledger stand for, or what
 /// means nothing without the process that made it.
-const LEFT_OUT: [&str; 7] =
-    ["engine.", "ledger.", "witness.", "snapshot", backup::FILE, LOST_AND_FOUND, "restored-"];
+const LEFT_OUT: [&str; 8] = [
+    "engine.",
+    "ledger.",
+    "witness.",
+    "snapshot",
+    backup::FILE,
+    LOST_AND_FOUND,
+    "restored-",
+    "accepted.",
+];
 /// Where file systems of Linux put what a check of theirs finds; only root may look into it.
 const LOST_AND_FOUND: &str = "lost+found";
 /// How names end of files that are being written.
@@ -219,6 +227,7 @@ mod tests {
             "snapshot.new",
             "backup.json",
             "restored-7.json",
+            "accepted.json",
             "keys/ids.key",
             "keys/a.17.tmp",
             "plans/plan-e.json",

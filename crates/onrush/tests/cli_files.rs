@@ -245,6 +245,54 @@ fn a_journal_older_than_the_ledger_does_not_start_and_the_audit_names_what_is_mi
 }
 
 #[test]
+fn a_start_that_accepts_and_ends_early_leaves_the_pausing_to_the_next_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let served = Served::start(dir.path());
+    // The first of the events is the first to be paused, and cannot open without its seed.
+    let create = r#"{"event":"drawn","title":"Test","currency":"EUR","room":{"order":"draw"}}"#;
+    served.ask("POST", "/api/v1/admin/events", ADMIN_KEY, create);
+    let (seed, aside) = (dir.path().join("keys/seed-drawn"), dir.path().join("seed-aside"));
+    fs::rename(&seed, &aside).expect("it was drawn");
+    served.ask("POST", "/api/v1/admin/events/drawn/prequeue", ADMIN_KEY, "{}");
+    let opens_at = served.ask("GET", "/api/v1/events/drawn", "", "")["at"].clone();
+    let change = json!({ "opens_at": opens_at }).to_string();
+    served.ask("PATCH", "/api/v1/admin/events/drawn", ADMIN_KEY, &change);
+    served.create_flash_sale("flash", 1_000);
+    let visitor = served.visitor();
+    let mut shop = Shop { dir, served: Some(served), visitor, bookings: Vec::new() };
+    shop.sell(1);
+    let older = shop.copy();
+    shop.sell(1);
+    shop.kill();
+    for name in ["engine.db", "engine.db-wal", "engine.db-shm"] {
+        fs::copy(older.path().join(name), shop.path().join(name)).expect("a copy");
+    }
+    refused(shop.path(), &["--accept-restored"]);
+    let note = shop.path().join("accepted.json");
+    assert!(!note.exists(), "a start that is refused writes nothing");
+    let (code, said) = start(shop.path(), &["--accept-restored"]);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("drawn should have opened by now"), "{said}");
+    assert!(note.exists());
+
+    // The files fit by now; what was sold of the open event is free all the same.
+    fs::rename(&aside, &seed).expect("put back");
+    let phase = |served: &Served, event: &str| {
+        served.ask("GET", &format!("/api/v1/events/{event}"), "", "")["phase"].clone()
+    };
+    let served = Served::start(shop.path());
+    for event in ["drawn", "flash"] {
+        assert_eq!(phase(&served, event), "paused", "{event}");
+    }
+    assert!(!note.exists(), "it is a directory like any other");
+    served.ask("POST", "/api/v1/admin/events/flash/resume", ADMIN_KEY, "{}");
+    assert_eq!(served.stop(), Some(0));
+    let served = Served::start(shop.path());
+    assert_eq!(phase(&served, "flash"), "open", "once is enough");
+    assert_eq!(served.stop(), Some(0));
+}
+
+#[test]
 fn a_journal_that_grew_again_beyond_the_ledger_is_not_taken_for_the_old_one() {
     let mut shop = Shop::sold();
     let older = shop.copy();

@@ -1,5 +1,6 @@
 //! What runs the rules and what remembers money, as configured: opened together, closed together.
 
+use super::restored;
 use super::traced::Traced;
 use crate::start_error::{Remedy, StartError, Stopped};
 use onrush_base::auth::keys::KeyDir;
@@ -335,6 +336,9 @@ async fn open_sqlite(
     let opened = tokio::task::spawn_blocking(move || -> Result<_, StartError> {
         let followed = SqliteLedger::followed(&data).map_err(StartError::Ledger)?;
         before.check_ledger(&data, followed, accept).map_err(StartError::Restored)?;
+        if accept {
+            restored::note(&data).map_err(StartError::Data)?;
+        }
         let ledger = SqliteLedger::open(&data).map_err(StartError::Ledger)?;
         Ok((before, ledger))
     });
