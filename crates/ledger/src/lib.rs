@@ -183,11 +183,14 @@ pub trait Ledger: Send + Sync + 'static {
     /// Forgets requests that began before `before`, with their answers; says how many.
     fn forget_answers(&self, before: Time) -> Pending<u64>;
 
-    /// Who pays for a booking.
-    fn set_buyer(&self, booking: &BookingId, buyer: Buyer) -> Pending<()>;
+    /// Who pays for a booking of this visitor's.
+    fn set_buyer(&self, booking: &BookingId, user: &UserId, buyer: Buyer) -> Pending<()>;
 
     /// Who pays for a booking, if it is known.
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>>;
+
+    /// Whose a booking is, if it is known: also of one that nothing is known of but its buyer.
+    fn user_of(&self, booking: &BookingId) -> Pending<Option<UserId>>;
 
     /// Forgets who a person is, wherever they bought and on whatever was issued to them, and
     /// withdraws the links of those bookings; says for how many somebody was known. By booking,

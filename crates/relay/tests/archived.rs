@@ -108,7 +108,10 @@ async fn sent(known: impl FnOnce(&EventId, &Settings) -> Vec<Fact>) -> (Attempt,
     let page = Projection { cursor: 1, facts, ..Projection::default() };
     ledger.project(page).await.expect("written");
     let [name, email, language] = ["Ann Lee", "ann@post.example", "en"].map(str::to_owned);
-    ledger.set_buyer(&id, Buyer { name, email, language }).await.expect("kept");
+    ledger
+        .set_buyer(&id, &"ann".parse().expect("an id"), Buyer { name, email, language })
+        .await
+        .expect("kept");
 
     let keys = KeyDir::open(dir.path()).expect("a directory");
     let parts = RelayDeps {

@@ -200,7 +200,7 @@ impl Sagas {
             && self.ledger.buyer(booking).await?.is_none()
         {
             // Recovery wrote the payment down, and could not know who pays.
-            self.ledger.set_buyer(booking, buyer).await?;
+            self.ledger.set_buyer(booking, user, buyer).await?;
         }
         // While the gateway is away it is asked in the saga's own time, however often the buyer asks.
         let asks_gateway = matches!(

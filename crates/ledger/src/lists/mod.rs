@@ -66,7 +66,22 @@ macro_rules! bookings_by {
         )
     };
 }
-pub(crate) use bookings_by;
+
+/// The query of a visitor's bookings, whose id is `$1`. What is free of charge and was never confirmed
+/// stands nowhere but with the buyer who was named for it.
+macro_rules! bookings_of_user {
+    () => {
+        "SELECT booking_id FROM bookings WHERE user_id = $1 \
+         UNION SELECT booking_id FROM sagas WHERE user_id = $1 \
+         UNION SELECT booking_id FROM buyers WHERE owner_id = $1"
+    };
+}
+pub(crate) use bookings_of_user;
+
+/// Reads whose the booking with the id `$1` is.
+pub(crate) const USER_OF: &str = "SELECT user_id FROM bookings WHERE booking_id = $1 \
+    UNION ALL SELECT user_id FROM sagas WHERE booking_id = $1 \
+    UNION ALL SELECT owner_id FROM buyers WHERE booking_id = $1 AND owner_id IS NOT NULL LIMIT 1";
 
 /// Bookings that a person has to do with, by id: the query, whose values are [`BuyerOf::value`],
 /// the id after which the page begins, and how many it has at most.
@@ -85,7 +100,7 @@ pub(crate) fn bookings_of(whose: &BuyerOf) -> &'static str {
             bookings_by!("booking_id"),
             " UNION SELECT booking_id FROM buyers WHERE booking_id = $1"
         ),
-        BuyerOf::User(_) => page_of!(bookings_by!("user_id")),
+        BuyerOf::User(_) => page_of!(bookings_of_user!()),
         BuyerOf::Email(_) => page_of!(
             "SELECT booking_id FROM buyers WHERE email_lower = $1 \
              UNION SELECT booking_id FROM receipts WHERE buyer_email_lower = $1"

@@ -1,24 +1,25 @@
 //! Who pays for bookings.
 
 use super::access::withdrawing;
-use super::database::{Ask, all};
+use super::database::{Ask, all, first};
 use super::fault::Fault;
 use super::retention::{self, Whom};
 use super::rows::{BuyerRow, limit, parsed, put_in, row_of};
 use crate::booking::{Buyer, BuyerOf};
-use crate::lists::{self, bookings_by};
+use crate::lists::{self, USER_OF, bookings_of_user};
 use crate::rows::BUYERS;
 use deadpool_postgres::{Client, Transaction};
-use onrush_core::ids::BookingId;
+use onrush_core::ids::{BookingId, UserId};
 use std::collections::BTreeSet;
 use tokio_postgres::Row;
 
-/// Says who pays for a booking.
-pub(super) struct SetBuyer(pub(super) BookingId, pub(super) Buyer);
+/// Says who pays for a visitor's booking.
+pub(super) struct SetBuyer(pub(super) BookingId, pub(super) UserId, pub(super) Buyer);
 
 impl Ask<()> for SetBuyer {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
-        put_in(db, &BUYERS, &[BuyerRow::of(&self.0, &self.1)]).await
+        let Self(booking, user, buyer) = self;
+        put_in(db, &BUYERS, &[BuyerRow::of(booking, user, buyer)]).await
     }
 }
 
@@ -29,6 +30,16 @@ impl Ask<Option<Buyer>> for FindBuyer {
     async fn run(&self, db: &mut Client) -> Result<Option<Buyer>, Fault> {
         let sql = "SELECT row_to_json(buyers)::text FROM buyers WHERE booking_id = $1";
         row_of(db, sql, &[&self.0.as_str()]).await
+    }
+}
+
+/// Whose a booking is.
+pub(super) struct UserOf(pub(super) BookingId);
+
+impl Ask<Option<UserId>> for UserOf {
+    async fn run(&self, db: &mut Client) -> Result<Option<UserId>, Fault> {
+        let found = first(db, USER_OF, &[&self.0.as_str()]).await?;
+        found.map(|row| parsed(row.try_get(0)?)).transpose()
     }
 }
 
@@ -117,7 +128,7 @@ impl Ask<u64> for EraseBuyer {
         let erased = match &self.0 {
             BuyerOf::Booking(booking) => erase_these(&db, &[booking.to_string()]).await?,
             BuyerOf::User(user) => {
-                let sql = concat!(bookings_by!("user_id"), " ORDER BY booking_id");
+                let sql = concat!(bookings_of_user!(), " ORDER BY booking_id");
                 let theirs = all(&db, sql, &[&user.as_str()]).await?;
                 let theirs =
                     theirs.iter().map(|row| row.try_get(0)).collect::<Result<Vec<_>, _>>()?;

@@ -353,12 +353,16 @@ impl Ledger for PgLedger {
         self.forget(requests::FORGOTTEN_AT_ONCE, requests::Forget(before))
     }
 
-    fn set_buyer(&self, booking: &BookingId, buyer: Buyer) -> Pending<()> {
-        self.write(buyers::SetBuyer(booking.clone(), buyer))
+    fn set_buyer(&self, booking: &BookingId, user: &UserId, buyer: Buyer) -> Pending<()> {
+        self.write(buyers::SetBuyer(booking.clone(), user.clone(), buyer))
     }
 
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>> {
         self.read(buyers::FindBuyer(booking.clone()))
+    }
+
+    fn user_of(&self, booking: &BookingId) -> Pending<Option<UserId>> {
+        self.read(buyers::UserOf(booking.clone()))
     }
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {

@@ -10,7 +10,7 @@ use crate::delivery::Delivered;
 use crate::rows::{Record, Stored, Table};
 use deadpool_postgres::GenericClient;
 use onrush_core::Time;
-use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::ids::{BookingId, PaymentId, UserId};
 use onrush_core::saga::Step;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -50,6 +50,7 @@ pub(super) struct NoteRow<'a> {
 #[derive(Serialize)]
 pub(super) struct BuyerRow<'a> {
     pub(super) booking_id: &'a BookingId,
+    owner_id: &'a UserId,
     name: &'a str,
     email: &'a str,
     language: &'a str,
@@ -58,10 +59,10 @@ pub(super) struct BuyerRow<'a> {
 }
 
 impl<'a> BuyerRow<'a> {
-    pub(super) fn of(booking_id: &'a BookingId, buyer: &'a Buyer) -> Self {
+    pub(super) fn of(booking_id: &'a BookingId, owner_id: &'a UserId, buyer: &'a Buyer) -> Self {
         let Buyer { name, email, language } = buyer;
         let (name_lower, email_lower) = (name.to_lowercase(), email.to_lowercase());
-        Self { booking_id, name, email, language, name_lower, email_lower }
+        Self { booking_id, owner_id, name, email, language, name_lower, email_lower }
     }
 }
 

@@ -111,7 +111,7 @@ async fn write_rest(db: &Transaction<'_>, transitions: &[&Transition]) -> Result
             refunds.insert((refund.booking.as_str(), refund.refund.as_str()), refund);
         }
         notes.push(note_of(saga, note));
-        buyers.extend(buyer.as_ref().map(|buyer| BuyerRow::of(&saga.booking, buyer)));
+        buyers.extend(buyer.as_ref().map(|it| BuyerRow::of(&saga.booking, &saga.user, it)));
         messages.extend(told);
     }
     rows::put(db, payments.into_values()).await?;

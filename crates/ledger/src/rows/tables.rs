@@ -407,7 +407,7 @@ macro_rules! tables {
 
 tables! {
     BUYERS: "buyers" by ["booking_id"]
-        ["booking_id", "name", "email", "language", "name_lower", "email_lower"];
+        ["booking_id", "owner_id", "name", "email", "language", "name_lower", "email_lower"];
     CATALOGUE_EVENTS: "catalogue_events" by ["event_id"]
         ["event_id", "title", "currency", "settings", "updated_at"];
     CATALOGUE_PRICES: "catalogue_prices" by ["event_id", "kind", "name"]

@@ -1,26 +1,42 @@
 //! Who pays for bookings.
 
+use super::retention::of_event;
 use super::statements::Statements;
 use crate::booking::{Buyer, BuyerOf};
-use crate::lists::{self, bookings_by};
+use crate::lists::{self, USER_OF, bookings_of_user};
+use crate::retention;
 use crate::rows::{BUYERS, Record};
-use onrush_core::ids::BookingId;
-use rusqlite::params;
+use onrush_core::ids::{BookingId, UserId};
+use rusqlite::{Params, params};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// Reads who pays for one booking.
 static FIND: LazyLock<String> = LazyLock::new(|| Buyer::select("WHERE booking_id = ?1"));
 
-pub(super) fn put(db: &Statements<'_>, booking: &BookingId, buyer: &Buyer) -> rusqlite::Result<()> {
+pub(super) fn put(
+    db: &Statements<'_>,
+    booking: &BookingId,
+    user: &UserId,
+    buyer: &Buyer,
+) -> rusqlite::Result<()> {
     let Buyer { name, email, language } = buyer;
     let (name_lower, email_lower) = (name.to_lowercase(), email.to_lowercase());
-    let values = params![booking.as_str(), name, email, language, name_lower, email_lower];
+    let (booking, user) = (booking.as_str(), user.as_str());
+    let values = params![booking, user, name, email, language, name_lower, email_lower];
     db.put_values(&BUYERS, values)
 }
 
 pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<Buyer>> {
     db.first(&FIND, [booking.as_str()])
+}
+
+/// Whose a booking is.
+pub(super) fn user_of(
+    db: &Statements<'_>,
+    booking: &BookingId,
+) -> rusqlite::Result<Option<UserId>> {
+    db.first(USER_OF, [booking.as_str()])
 }
 
 /// Bookings that a person has to do with, by id.
@@ -35,7 +51,7 @@ pub(super) fn bookings_of(
     db.all(lists::bookings_of(whose), values)
 }
 
-/// The statements that forget a person, each with one value that says whom.
+/// The statements that forget a person, each with the same values, which say whom.
 struct Erasing {
     /// Withdraws the links of what they bought.
     withdraw: &'static str,
@@ -73,9 +89,9 @@ const OF_BOOKING: Erasing = erasing!(
 );
 
 const OF_USER: Erasing = erasing!(
-    links: bookings_by!("user_id"),
-    receipts: concat!("booking_id IN (", bookings_by!("user_id"), ") AND buyer_name IS NOT NULL"),
-    buyers: concat!("booking_id IN (", bookings_by!("user_id"), ")")
+    links: bookings_of_user!(),
+    receipts: concat!("booking_id IN (", bookings_of_user!(), ") AND buyer_name IS NOT NULL"),
+    buyers: concat!("booking_id IN (", bookings_of_user!(), ")")
 );
 
 // What was issued to others stays.
@@ -86,29 +102,34 @@ const OF_EMAIL: Erasing = erasing!(
     buyers: "email_lower = $1"
 );
 
-// Of what was never named there is nothing to hide.
+// Of what was never named there is nothing to hide. By their ids, as no table has all of them.
 const OF_EVENT: Erasing = erasing!(
-    links: concat!(
-        "SELECT booking_id FROM buyers WHERE booking_id IN (",
-        bookings_by!("event_id"),
-        ")"
-    ),
-    receipts: "event_id = $1 AND buyer_name IS NOT NULL",
-    buyers: concat!("booking_id IN (", bookings_by!("event_id"), ")")
+    links: concat!("SELECT booking_id FROM buyers WHERE ", of_event!()),
+    receipts: concat!("buyer_name IS NOT NULL AND ", of_event!()),
+    buyers: of_event!()
 );
 
 /// Forgets a person; says for how many bookings they were known.
 pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
-    let Erasing { withdraw, unname, erase } = match whose {
-        BuyerOf::Booking(_) => OF_BOOKING,
-        BuyerOf::User(_) => OF_USER,
-        BuyerOf::Email(_) => OF_EMAIL,
-        BuyerOf::Event(_) => OF_EVENT,
-    };
     let who = whose.value();
-    // Whoever asked to be forgotten is not found through a mail that was sent before.
-    db.execute(withdraw, [&who])?;
-    let mut bookings: BTreeSet<String> = db.all(unname, [&who])?.into_iter().collect();
-    bookings.extend(db.all::<String>(erase, [&who])?);
-    Ok(bookings.len() as u64)
+    match whose {
+        BuyerOf::Booking(_) => OF_BOOKING.run(db, [&who]),
+        BuyerOf::User(_) => OF_USER.run(db, [&who]),
+        BuyerOf::Email(_) => OF_EMAIL.run(db, [&who]),
+        BuyerOf::Event(event) => {
+            let (from, to, rest) = retention::bookings_of(event);
+            OF_EVENT.run(db, (from.as_str(), to.as_str(), rest))
+        }
+    }
+}
+
+impl Erasing {
+    /// Says for how many bookings somebody was known.
+    fn run(&self, db: &Statements<'_>, whom: impl Params + Copy) -> rusqlite::Result<u64> {
+        // Whoever asked to be forgotten is not found through a mail that was sent before.
+        db.execute(self.withdraw, whom)?;
+        let mut bookings: BTreeSet<String> = db.all(self.unname, whom)?.into_iter().collect();
+        bookings.extend(db.all::<String>(self.erase, whom)?);
+        Ok(bookings.len() as u64)
+    }
 }

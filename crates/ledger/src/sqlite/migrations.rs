@@ -20,6 +20,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V14__addressees.sql"),
     include_str!("../../migrations/sqlite/V15__named.sql"),
     include_str!("../../migrations/sqlite/V16__found.sql"),
+    include_str!("../../migrations/sqlite/V17__named_for.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.
@@ -58,10 +59,11 @@ mod tests {
     use crate::saga::{Saga, SagaFilter};
 
     /// Tables that grow with all that is sold.
-    const GROW: [&str; 6] = ["bookings", "messages", "payments", "receipts", "refunds", "sagas"];
+    const GROW: [&str; 7] =
+        ["bookings", "buyers", "messages", "payments", "receipts", "refunds", "sagas"];
 
     #[test]
-    fn what_is_asked_of_one_event_or_booking_needs_no_look_at_all_there_are() {
+    fn what_is_asked_of_one_event_booking_or_visitor_needs_no_look_at_all_there_are() {
         let tables = Connection::open_in_memory().expect("opened");
         run(&tables).expect("made");
         let event: onrush_core::ids::EventId = "gala".parse().expect("an id");
@@ -69,7 +71,9 @@ mod tests {
         let sagas = lists::sagas(&SQLITE, &of_event, 9);
         let (sagas, _) = sagas.query(&Saga::list()).expect("there can be some");
         let whose = lists::bookings_of(&BuyerOf::Event(event));
-        for sql in [ABOUT.as_str(), lists::OPEN_MONEY.as_str(), whose, &sagas] {
+        let theirs = lists::bookings_of(&BuyerOf::User("ann".parse().expect("an id")));
+        let of = lists::USER_OF;
+        for sql in [ABOUT.as_str(), lists::OPEN_MONEY.as_str(), whose, theirs, of, &sagas] {
             let plan = format!("EXPLAIN QUERY PLAN {sql}");
             let mut plan = tables.prepare(&plan).expect("a plan");
             let mut steps = plan.raw_query();

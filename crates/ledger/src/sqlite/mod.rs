@@ -325,14 +325,19 @@ impl Ledger for SqliteLedger {
         self.forget(requests::FORGOTTEN_AT_ONCE, move |db| requests::forget(db, before))
     }
 
-    fn set_buyer(&self, booking: &BookingId, buyer: Buyer) -> Pending<()> {
-        let booking = booking.clone();
-        self.ask_writer(move |db| buyers::put(db, &booking, &buyer))
+    fn set_buyer(&self, booking: &BookingId, user: &UserId, buyer: Buyer) -> Pending<()> {
+        let (booking, user) = (booking.clone(), user.clone());
+        self.ask_writer(move |db| buyers::put(db, &booking, &user, &buyer))
     }
 
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>> {
         let booking = booking.clone();
         self.ask_writer(move |db| buyers::find(db, &booking))
+    }
+
+    fn user_of(&self, booking: &BookingId) -> Pending<Option<UserId>> {
+        let booking = booking.clone();
+        self.ask_writer(move |db| buyers::user_of(db, &booking))
     }
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {

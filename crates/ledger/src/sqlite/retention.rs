@@ -50,15 +50,17 @@ pub(super) fn over(
     )
 }
 
-/// Which bookings of a table are an event's and at rest.
+/// Which bookings of a table are an event's, by the values of [`bookings_of`]; with the table's name,
+/// those at rest.
 macro_rules! of_event {
+    () => {
+        "booking_id > ?1 AND booking_id < ?2 AND instr(substr(booking_id, ?3), '.') = 0"
+    };
     ($table:literal) => {
-        concat!(
-            "booking_id > ?1 AND booking_id < ?2 AND instr(substr(booking_id, ?3), '.') = 0 AND ",
-            at_rest!($table)
-        )
+        concat!(of_event!(), " AND ", at_rest!($table))
     };
 }
+pub(super) use of_event;
 
 /// Erases some who bought at an event; says for how many bookings.
 pub(super) fn erase(db: &Statements<'_>, event: &EventId) -> rusqlite::Result<u64> {

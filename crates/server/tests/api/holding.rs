@@ -1,7 +1,8 @@
 //! Holds and what becomes of them.
 
-use crate::shop::Shop;
+use crate::shop::{Guest, Shop};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 #[tokio::test]
 async fn the_same_key_and_wish_again_gives_the_same_booking() {
@@ -183,6 +184,38 @@ async fn what_costs_something_is_confirmed_only_with_a_payment() {
     let reason = json!({"by": "box office", "why": "the show moved"});
     let cancelled = shop.organise("POST", &cancel, &reason).await;
     assert_eq!(cancelled["status"], "cancelled");
+}
+
+/// The ledger has no booking of what is free of charge and was never confirmed.
+#[tokio::test]
+async fn whoever_was_named_for_a_free_hold_that_ended_is_exported_and_erased() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let (guest, other) = (shop.guest().await, shop.guest().await);
+    let held = guest.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201);
+    let path = format!("/bookings/{}", held.text("booking"));
+    let ann = json!({"name": "Ann", "email": "ann@post.example", "language": "en"});
+    guest.ask("PUT", &format!("{path}/buyer")).json(&ann).send().await.expect(200);
+    guest.ask("POST", &format!("{path}/cancel")).send().await.expect(200);
+    shop.clock.advance_ms(25 * 3_600_000);
+    let forgets = async {
+        while guest.get(&path).await.status != 404 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), forgets).await.expect("it is forgotten");
+
+    for whose in [json!({"user": guest.user}), json!({"email": "ANN@post.example"})] {
+        let kept = shop.admin("POST", "/buyers/export").json(&whose).send().await.expect(200);
+        let kept = kept.json();
+        assert_eq!(kept["bookings"][0]["buyer"], ann, "{whose}");
+        assert_eq!(kept["users"], json!([guest.user]), "{whose}");
+    }
+    let erase = |who: &Guest<'_>| who.ask("DELETE", &format!("{path}/buyer")).send();
+    let unknown = (404, "RESERVATION_NOT_FOUND".to_owned());
+    assert_eq!(erase(&other).await.problem(), unknown);
+    assert_eq!(erase(&guest).await.expect(200).json(), json!({"erased": 1}));
+    assert_eq!(erase(&guest).await.problem(), unknown, "nothing is known of it any more");
 }
 
 #[tokio::test]

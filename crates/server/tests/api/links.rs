@@ -251,7 +251,11 @@ async fn a_link_is_withdrawn_by_its_visitor_and_by_erasing_the_buyer() {
         email: "ann@post.example".into(),
         language: "en".into(),
     };
-    shop.server.ledger().set_buyer(&booking.parse().unwrap(), ann).await.unwrap();
+    shop.server
+        .ledger()
+        .set_buyer(&booking.parse().unwrap(), &"ann".parse().unwrap(), ann)
+        .await
+        .unwrap();
     let erased = erase(json!({"email": "ANN@post.example"})).await.expect(200).json();
     assert_eq!(erased, json!({"erased": 1}));
     withdrawn(&link).await;

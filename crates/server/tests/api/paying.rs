@@ -297,7 +297,7 @@ async fn a_buyer_can_be_erased_when_the_engine_has_forgotten_the_booking() {
     let booking = guest.hold_ga("h", 1).await;
     let (id, ledger) = (booking.parse().unwrap(), shop.server.ledger());
     let [name, email, language] = ["Ann", "ann@post.example", "en"].map(str::to_owned);
-    ledger.set_buyer(&id, Buyer { name, email, language }).await.unwrap();
+    ledger.set_buyer(&id, &"ann".parse().unwrap(), Buyer { name, email, language }).await.unwrap();
     guest.ask("POST", &format!("/bookings/{booking}/cancel")).send().await.expect(200);
     let follows = async {
         let is_released = |known: &Booking| known.status == HoldStatus::Released;

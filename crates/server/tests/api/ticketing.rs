@@ -155,7 +155,11 @@ async fn a_scan_that_is_repeated_under_its_key_is_the_same_and_nobody_elses() {
     let booking = confirmed(&guest, "e", &json!({"pools": {"ga": 3}})).await;
     let buyer =
         Buyer { name: "Ann Lee".into(), email: "a@post.example".into(), language: "en".into() };
-    shop.server.ledger().set_buyer(&booking.parse().unwrap(), buyer).await.unwrap();
+    shop.server
+        .ledger()
+        .set_buyer(&booking.parse().unwrap(), &"ann".parse().unwrap(), buyer)
+        .await
+        .unwrap();
     let all = tickets(&guest, &booking).await;
     let [code, next, last] = [0, 1, 2].map(|nth: usize| all[nth]["code"].clone());
     let scan = |code: &Value, key: &str, token: &str| {

@@ -100,7 +100,11 @@ async fn a_buyer_is_written_to_in_his_language_and_cannot_smuggle_headers() {
         let held = guest.hold("e", key, &json!({"pools": {"ga": 1}})).await.expect(201);
         let booking = held.text("booking");
         let thai = buyer(name, "ann@post.example", "th-TH").unwrap();
-        shop.server.ledger().set_buyer(&booking.parse().unwrap(), thai).await.unwrap();
+        shop.server
+            .ledger()
+            .set_buyer(&booking.parse().unwrap(), &"ann".parse().unwrap(), thai)
+            .await
+            .unwrap();
         let path = format!("/events/e/bookings/{booking}/confirm");
         shop.organise("POST", &path, &json!({"payment": "till-1"})).await;
         let mail = sink.next().await;
@@ -175,7 +179,7 @@ async fn a_mailbox_that_does_not_exist_is_a_dead_letter_that_names_nobody_and_ca
     assert_eq!(replay("e-0-0").await.problem(), (404, "MESSAGE_NOT_FOUND".into()));
     let id: BookingId = booking.parse().unwrap();
     let better = buyer("Ann", "ann@post.example", "en").unwrap();
-    shop.server.ledger().set_buyer(&id, better).await.unwrap();
+    shop.server.ledger().set_buyer(&id, &"ann".parse().unwrap(), better).await.unwrap();
     let message = dead[0]["message"].as_str().unwrap();
     assert_eq!(replay(message).await.expect(200).json(), json!({"replayed": 1}));
     let mail = sink.next().await;
@@ -426,7 +430,11 @@ async fn a_hold_that_nobody_began_to_pay_for_ends_without_a_mail() {
     let held = guest.hold("e", "k", &json!({"pools": {"paid": 1}})).await.expect(201);
     let booking = held.text("booking");
     let ann = buyer("Ann", "ann@post.example", "en").unwrap();
-    shop.server.ledger().set_buyer(&booking.parse().unwrap(), ann).await.unwrap();
+    shop.server
+        .ledger()
+        .set_buyer(&booking.parse().unwrap(), &"ann".parse().unwrap(), ann)
+        .await
+        .unwrap();
     shop.clock.advance_ms(600_000);
     let view = guest.get(&format!("/bookings/{booking}")).await.expect(200).json();
     assert_eq!(view["status"], "expired");

@@ -98,7 +98,7 @@ impl Guest<'_> {
         let booking = self.hold("e", "k", wish).await.expect(201).text("booking");
         if let Some(buyer) = buyer {
             let id: BookingId = booking.parse().unwrap();
-            self.shop.server.ledger().set_buyer(&id, buyer).await.unwrap();
+            self.shop.server.ledger().set_buyer(&id, &"ann".parse().unwrap(), buyer).await.unwrap();
         }
         self.ask("POST", &format!("/bookings/{booking}/confirm")).send().await.expect(200);
         booking

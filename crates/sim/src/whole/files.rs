@@ -193,7 +193,11 @@ fn names(connection: &Connection, sql: &str) -> Result<Names, String> {
 }
 
 /// What takes a ledger's tables back by one version, newest first, with that version's number.
-const LEDGER_BEFORE: [(u32, &str); 12] = [
+const LEDGER_BEFORE: [(u32, &str); 13] = [
+    (
+        16,
+        "DROP INDEX buyers_by_owner; ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 16;",
+    ),
     (15, "DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; PRAGMA user_version = 15;"),
     (14, "DROP INDEX receipts_named; PRAGMA user_version = 14;"),
     (
@@ -228,7 +232,7 @@ const LEDGER_BEFORE: [(u32, &str); 12] = [
 ];
 
 /// The version of ledgers that servers of now write.
-const LEDGER_NOW: u32 = 16;
+const LEDGER_NOW: u32 = 17;
 
 /// Makes the files those of a version before; false if they are not those of now.
 pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {

@@ -118,7 +118,7 @@ pub async fn set_buyer(
             return Err(Refusal::InvalidStatus { booking_status: state.status() }.into());
         }
     }
-    ledger.set_buyer(&booking, buyer.clone()).await?;
+    ledger.set_buyer(&booking, &view.terms.user, buyer.clone()).await?;
     Ok(Json(BuyerBody::from(buyer)))
 }
 
@@ -144,8 +144,8 @@ pub async fn erase_buyer(
         Err(problem)
             if problem.code() == Refusal::ReservationNotFound.code() || is_archived(&problem) =>
         {
-            let known = ledger.booking(&booking).await?;
-            if known.is_none_or(|known| known.user != owner.user) {
+            let known = ledger.user_of(&booking).await?;
+            if known.is_none_or(|known| known != owner.user) {
                 return Err(problem);
             }
         }

@@ -155,22 +155,23 @@ async fn confirm_for(
     payment: Option<PaymentId>,
     buyer: Option<Buyer>,
 ) -> Result<HoldView, Problem> {
-    let command = Command::Confirm { booking: booking.clone(), user, payment: payment.clone() };
+    let command =
+        Command::Confirm { booking: booking.clone(), user: user.clone(), payment: payment.clone() };
     let Some(buyer) = buyer else { return Ok(sale.run(&event, command).await?) };
     let work = async move {
         let state = find_booking(&sale, &event, &booking, None).await?.state;
         if !is_for(&state, payment.as_ref()) {
             // Somebody else's by all that is known: it is theirs unless this goes well all the same.
             let view = sale.run(&event, command).await?;
-            ledger.set_buyer(&booking, buyer).await?;
+            ledger.set_buyer(&booking, &user, buyer).await?;
             return Ok(view);
         }
         let before = ledger.buyer(&booking).await?;
-        ledger.set_buyer(&booking, buyer.clone()).await?;
+        ledger.set_buyer(&booking, &user, buyer.clone()).await?;
         let outcome = sale.run(&event, command).await;
         // What else failed may have been confirmed.
         if outcome.as_ref().is_err_and(Failure::changed_nothing)
-            && let Err(error) = restore(&*ledger, booking, &buyer, before).await
+            && let Err(error) = restore(&*ledger, &booking, &user, &buyer, before).await
         {
             tracing::warn!(%error, "the buyer of a booking that was not confirmed stays");
         }
@@ -199,15 +200,16 @@ fn is_for(state: &HoldState, payment: Option<&PaymentId>) -> bool {
 /// Puts back who was known before, unless somebody else was named meanwhile.
 async fn restore(
     ledger: &dyn Ledger,
-    booking: BookingId,
+    booking: &BookingId,
+    user: &UserId,
     named: &Buyer,
     before: Option<Buyer>,
 ) -> Result<(), LedgerError> {
-    if ledger.buyer(&booking).await?.as_ref() != Some(named) {
+    if ledger.buyer(booking).await?.as_ref() != Some(named) {
         return Ok(());
     }
     match before {
-        Some(before) => ledger.set_buyer(&booking, before).await,
-        None => ledger.erase_buyer(BuyerOf::Booking(booking)).await.map(drop),
+        Some(before) => ledger.set_buyer(booking, user, before).await,
+        None => ledger.erase_buyer(BuyerOf::Booking(booking.clone())).await.map(drop),
     }
 }

@@ -184,8 +184,9 @@ async fn about(
     let receipts =
         ReceiptFilter { booking: booking(), is_rising: true, ..ReceiptFilter::default() };
     let desk = DeskFilter { booking: booking(), ..DeskFilter::default() };
-    let (row, buyer, record, history, receipts, desk) = tokio::try_join!(
+    let (row, user, buyer, record, history, receipts, desk) = tokio::try_join!(
         ledger.booking(&id),
+        ledger.user_of(&id),
         ledger.buyer(&id),
         ledger.saga_record(&id),
         ledger.history(&id),
@@ -201,8 +202,6 @@ async fn about(
         let kept = KeptBooking { booking: id, buyer, bought, money, receipts, desk, messages };
         return Ok((None, kept));
     }
-    let user = row.as_ref().map(|row| row.user.clone());
-    let user = user.or_else(|| record.as_ref().map(|record| record.saga.user.clone()));
     let kept = KeptBooking {
         booking: id,
         buyer: buyer.map(Into::into),

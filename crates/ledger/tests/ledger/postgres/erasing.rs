@@ -1,7 +1,7 @@
 //! Erasing everybody of an event, beside others.
 
 use super::books::{Books, open_with};
-use crate::rows::{booking_id, event, held, page};
+use crate::rows::{booking_id, event, held, page, user};
 use onrush_ledger::booking::{Buyer, BuyerOf};
 use onrush_ledger::postgres::PgOptions;
 use onrush_ledger::retention::ERASED_AT_ONCE;
@@ -20,7 +20,7 @@ async fn an_event_is_erased_some_bookings_at_a_time() {
     books.project(page(1, facts)).await.expect("written");
     let buyer = Buyer { name: "Ann".into(), email: "ann@x.org".into(), language: "en".into() };
     for id in ids.iter().chain(&others) {
-        books.set_buyer(&booking_id(id), buyer.clone()).await.expect("kept");
+        books.set_buyer(&booking_id(id), &user("ann"), buyer.clone()).await.expect("kept");
     }
     // Somebody is at one of the last.
     let (client, line) = tokio_postgres::connect(&books.url, NoTls).await.expect("connected");

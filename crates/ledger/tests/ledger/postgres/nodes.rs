@@ -3,11 +3,12 @@
 use super::books::{Books, database, open, open_with};
 use crate::rows::{
     answered_by_mail_servers, answers_are_kept_without_addresses, booking_id, fact, held, message,
-    moved, next, page, payment, refunds_of_before, saga, to,
+    moved, next, page, payment, refunds_of_before, saga, to, user,
 };
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
 use onrush_core::saga::Stage;
+use onrush_ledger::booking::BuyerOf;
 use onrush_ledger::postgres::{PgLedger, PgOpenError, PgOptions};
 use onrush_ledger::projection::Projection;
 use onrush_ledger::request::{Begun, RequestKey, StoredAnswer};
@@ -104,6 +105,22 @@ async fn indexes_that_were_made_beforehand_stay() {
     let made = books.sql(&are);
     books.reopen().await;
     assert_eq!(books.sql(&are), made);
+}
+
+/// They write no owner beside a buyer, and ask for the bookings of a user beside their buyers.
+#[tokio::test]
+async fn buyers_that_nodes_of_before_name_are_found_by_their_bookings() {
+    let Some(books) = Books::new().await else { return };
+    books.project(page(1, vec![held("gala.1", 5)])).await.expect("written");
+    books.sql(
+        "INSERT INTO buyers (booking_id, name, email, language, name_lower, email_lower) \
+         VALUES ('gala.1', 'Ann', 'a@x.org', 'en', 'ann', 'a@x.org')",
+    );
+    let list = "SELECT bookings.booking_id FROM bookings \
+                LEFT JOIN buyers ON buyers.booking_id = bookings.booking_id WHERE user_id = 'ann'";
+    assert_eq!(books.sql(list), "gala.1");
+    assert_eq!(books.user_of(&booking_id("gala.1")).await, Ok(Some(user("ann"))));
+    assert_eq!(books.erase_buyer(BuyerOf::User(user("ann"))).await, Ok(1));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! How statements find their rows.
 
 use super::books::{database, open};
-use crate::rows::{booking_id, event};
+use crate::rows::{booking_id, event, user};
 use onrush_core::ids::EventId;
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::BuyerOf;
@@ -16,6 +16,8 @@ async fn ask(ledger: &PgLedger, of: &EventId) {
     ledger.messages_about(about).await.expect("read");
     ledger.open_money(of).await.expect("read");
     ledger.bookings_of(BuyerOf::Event(of.clone()), None, 9).await.expect("read");
+    ledger.bookings_of(BuyerOf::User(user("ann")), None, 9).await.expect("read");
+    ledger.user_of(&booking_id("gala.1")).await.expect("read");
     ledger.erase_buyers_of(of).await.expect("erased");
     let sagas = SagaFilter { event: Some(of.clone()), ..SagaFilter::default() };
     ledger.sagas(sagas, 9).await.expect("read");

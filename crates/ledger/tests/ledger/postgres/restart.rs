@@ -1,7 +1,7 @@
 //! A server that goes away and comes back.
 
 use super::books::{Books, open_with};
-use crate::rows::{booking_id, event, held, next, page, saga, to};
+use crate::rows::{booking_id, event, held, next, page, saga, to, user};
 use onrush_core::Time;
 use onrush_ledger::booking::{BookingFilter, Buyer};
 use onrush_ledger::postgres::{PgLedger, PgOpenError, PgOptions, RowToArchive};
@@ -99,7 +99,7 @@ async fn what_is_not_done_in_time_fails_and_is_not_done_later() {
     let id = booking_id("gala.1");
     let begun = Instant::now();
     let written = ledger.advance(to(saga("gala.1", 5)));
-    let kept = ledger.set_buyer(&id, Buyer::default());
+    let kept = ledger.set_buyer(&id, &user("ann"), Buyer::default());
     let read = ledger.saga_record(&id);
     let followed = ledger.project(page(1, vec![held("gala.2", 5)]));
     assert!(is_unavailable(&written.await));
@@ -287,11 +287,13 @@ async fn server_that_only_reads_is_not_held_on_to_once_another_answers() {
     only_reads(true).await;
     for _ in 0..8 {
         assert!(is_unavailable(&ledger.advance(to(saga("gala.1", 5))).await));
-        assert!(is_unavailable(&ledger.set_buyer(&booking_id("gala.1"), Buyer::default()).await));
+        assert!(is_unavailable(
+            &ledger.set_buyer(&booking_id("gala.1"), &user("ann"), Buyer::default()).await
+        ));
     }
     only_reads(false).await;
     writes(&ledger, "gala.1").await;
-    ledger.set_buyer(&booking_id("gala.1"), Buyer::default()).await.expect("kept");
+    ledger.set_buyer(&booking_id("gala.1"), &user("ann"), Buyer::default()).await.expect("kept");
     line.abort();
 }
 
@@ -312,7 +314,7 @@ async fn connection_on_which_nothing_can_be_written_any_more_is_given_up() {
         // One of them listens, and writes nothing.
         while client.query_one(still, &[&before]).await.expect("a row").get::<_, i64>(0) > 1 {
             drop(ledger.advance(to(saga("gala.2", 5))).await);
-            drop(ledger.set_buyer(&booking_id("gala.2"), Buyer::default()).await);
+            drop(ledger.set_buyer(&booking_id("gala.2"), &user("ann"), Buyer::default()).await);
         }
     };
     timeout(Duration::from_secs(30), given_up).await.expect("it gives them up");
@@ -320,7 +322,7 @@ async fn connection_on_which_nothing_can_be_written_any_more_is_given_up() {
     client.batch_execute("SELECT pg_reload_conf()").await.expect("read");
     let id = booking_id("gala.2");
     let kept = async {
-        while ledger.set_buyer(&id, Buyer::default()).await.is_err() {
+        while ledger.set_buyer(&id, &user("ann"), Buyer::default()).await.is_err() {
             tokio::task::yield_now().await;
         }
     };

@@ -1,6 +1,6 @@
 //! What the SQLite ledger does when its disk fails.
 
-use crate::rows::{booking_id, held, message, next, page, saga, to};
+use crate::rows::{booking_id, held, message, next, page, saga, to, user};
 use onrush_core::Time;
 use onrush_ledger::booking::{BookingFilter, Buyer};
 use onrush_ledger::request::{Begun, RequestKey};
@@ -79,7 +79,8 @@ async fn too_much_at_once_is_refused_but_never_what_money_came_to() {
     let facts = (0..20_000).map(|n| held(&format!("gala.{n}"), n)).collect();
     let busy = ledger.project(page(1, facts));
     let id = booking_id("gala.buyer");
-    let pending: Vec<_> = (0..20_000).map(|_| ledger.set_buyer(&id, Buyer::default())).collect();
+    let pending: Vec<_> =
+        (0..20_000).map(|_| ledger.set_buyer(&id, &user("ann"), Buyer::default())).collect();
     let paid: Vec<_> =
         (0..100).map(|n| ledger.advance(to(saga(&format!("gala.paid-{n}"), 5)))).collect();
     let followed = ledger.project(page(2, vec![held("gala.last", 9)]));

@@ -3,7 +3,7 @@
 use super::books::Books;
 use crate::rows::{
     answered_by_mail_servers, answers_are_kept_without_addresses, booking_id, event, fact, held,
-    moved, page, payment, refund, refunds_of_before, saga, to,
+    moved, page, payment, refund, refunds_of_before, saga, to, user,
 };
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
@@ -50,7 +50,7 @@ fn refusal(dir: &Path) -> OpenError {
 }
 
 /// The version of the tables: one for each step there is.
-const NEWEST: u32 = 16;
+const NEWEST: u32 = 17;
 /// What a later program would make of them.
 const NEWER: u32 = NEWEST + 1;
 
@@ -255,7 +255,10 @@ async fn who_was_erased_is_nowhere_in_the_file() {
             let name = format!("Somebody of {event}");
             let email = format!("{n}@{event}.example.org");
             let buyer = Buyer { name, email, language: "en".into() };
-            ledger.set_buyer(&booking_id(&format!("{event}.{n}")), buyer).await.expect("kept");
+            ledger
+                .set_buyer(&booking_id(&format!("{event}.{n}")), &user("ann"), buyer)
+                .await
+                .expect("kept");
         }
     }
     while ledger.erase_buyers_of(&event("gala")).await.expect("erased") > 0 {}
@@ -343,7 +346,8 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
              ALTER TABLE bookings DROP COLUMN types; DROP TABLE receipts; \
              ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; \
              DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX messages_by_booking; \
-             DROP INDEX sagas_by_event; PRAGMA user_version = 6",
+             DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; \
+             ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 6",
         )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
@@ -391,7 +395,8 @@ async fn a_ledger_of_before_receipts_has_none_and_issues_from_the_first_number()
         .execute_batch(
             "DROP TABLE receipts; ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; \
              DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX messages_by_booking; \
-             DROP INDEX sagas_by_event; PRAGMA user_version = 9",
+             DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; \
+             ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 9",
         )
         .expect("as it was");
     assert!(matches!(LedgerReader::open(dir.path()), Err(OpenError::Older { version: 9, .. })));
@@ -409,7 +414,8 @@ const PAYMENTS_OF_BEFORE: &str = "ALTER TABLE payments DROP COLUMN capture; \
     UPDATE payments SET stage = newer; ALTER TABLE payments DROP COLUMN newer; DROP TABLE actions; \
     DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX receipts_by_email; \
     DROP INDEX receipts_named; ALTER TABLE receipts DROP COLUMN buyer_email_lower; \
-    DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; PRAGMA user_version = 10";
+    DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; \
+    ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 10";
 
 #[tokio::test]
 async fn payments_of_before_stay_at_their_stages_and_took_their_money_at_once() {
@@ -445,6 +451,7 @@ async fn answers_of_before_in_which_an_address_stands_are_not_kept() {
     sql(dir.path())
         .execute_batch(
             "DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; DROP INDEX receipts_named; \
+             DROP INDEX buyers_by_owner; ALTER TABLE buyers DROP COLUMN owner_id; \
              PRAGMA user_version = 14",
         )
         .expect("as it was");

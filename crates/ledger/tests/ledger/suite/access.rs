@@ -42,7 +42,10 @@ async fn whoever_is_erased_has_no_link_any_more() {
     // Not in the bookings yet.
     books.advance(to(saga("gala.3", 5))).await.expect("written");
     for id in ["gala.1", "gala.4"] {
-        books.set_buyer(&booking_id(id), buyer("Ann@example.org")).await.expect("kept");
+        books
+            .set_buyer(&booking_id(id), &user("ann"), buyer("Ann@example.org"))
+            .await
+            .expect("kept");
     }
     let ids = ["gala.1", "gala.2", "gala.3", "gala.4", "gala.5"];
     // Nobody is known to have bought it, and a link may have been given to whoever holds it.

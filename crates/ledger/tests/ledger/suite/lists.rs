@@ -92,7 +92,7 @@ async fn text_is_found_in_id_name_and_address_and_means_only_itself() {
     ];
     for (id, name, email) in buyers {
         let buyer = Buyer { name: name.into(), email: email.into(), language: "en".into() };
-        books.set_buyer(&booking_id(id), buyer).await.expect("kept");
+        books.set_buyer(&booking_id(id), &user("ann"), buyer).await.expect("kept");
     }
     let found = async |text: &str| {
         ids(&books, BookingFilter { text: Some(text.into()), ..BookingFilter::default() }, 9).await

@@ -1,6 +1,6 @@
 use super::books::Books;
 use crate::rows::{
-    booking_id, event, fact, held, moved, next, page, payment, payment_id, refund, saga, to,
+    booking_id, event, fact, held, moved, next, page, payment, payment_id, refund, saga, to, user,
 };
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
@@ -307,7 +307,10 @@ async fn an_address_is_found_on_what_was_issued_to_it_before_the_booking_had_ano
         books.advance(paid).await.expect("written");
     }
     issue(&books, 5, vec![draft("gala.1"), draft("gala.2")]).await.expect("issued");
-    books.set_buyer(&booking_id("gala.1"), buyer("Bo", "bo@x.org")).await.expect("kept");
+    books
+        .set_buyer(&booking_id("gala.1"), &user("ann"), buyer("Bo", "bo@x.org"))
+        .await
+        .expect("kept");
     issue(&books, 6, vec![note("gala.1", 1)]).await.expect("issued");
     let names = async || -> Vec<Option<String>> {
         let rising = ReceiptFilter { is_rising: true, ..ReceiptFilter::default() };
@@ -335,10 +338,11 @@ async fn issue_to_ann_alone(books: &Books, id: &str, saga: Saga) {
         email: email.into(),
         language: "en".into(),
     };
+    let user = saga.user.clone();
     let paid = Transition { buyer: Some(buyer("Ann", "Ann@x.org")), ..to(saga) };
     books.advance(paid).await.expect("written");
     issue(books, 5, vec![draft(id), note(id, 1)]).await.expect("issued");
-    books.set_buyer(&booking_id(id), buyer("Bo", "bo@x.org")).await.expect("kept");
+    books.set_buyer(&booking_id(id), &user, buyer("Bo", "bo@x.org")).await.expect("kept");
     assert_eq!(books.erase_buyer(BuyerOf::Email("bo@x.org".into())).await, Ok(1));
     assert_eq!(books.buyer(&booking_id(id)).await, Ok(None));
 }
@@ -397,7 +401,7 @@ async fn an_earlier_buyer_is_erased_in_time_as_a_present_one_is() {
     let present = Buyer { name: "Cy".into(), email: "cy@x.org".into(), language: "en".into() };
     for n in 1..ERASED_AT_ONCE {
         let id = booking_id(&format!("gala.held-{n}"));
-        books.set_buyer(&id, present.clone()).await.expect("kept");
+        books.set_buyer(&id, &user("ann"), present.clone()).await.expect("kept");
     }
     let erase = async || books.erase_buyers_of(&event("gala")).await;
     assert_eq!(erase().await, Ok(ERASED_AT_ONCE));

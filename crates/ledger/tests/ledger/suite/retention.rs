@@ -38,7 +38,7 @@ async fn bookings_of_a_person_are_found_by_booking_visitor_and_address_page_by_p
     // Paid, and not in the bookings yet.
     let paid = Transition { buyer: Some(buyer("Ann@x.org")), ..to(saga("gala.4", 5)) };
     books.advance(paid).await.expect("written");
-    books.set_buyer(&booking_id("gala.3"), buyer("ann@X.org")).await.expect("kept");
+    books.set_buyer(&booking_id("gala.3"), &user("bo"), buyer("ann@X.org")).await.expect("kept");
     let of = async |whose: BuyerOf, after: Option<&str>, limit| {
         books.bookings_of(whose, after.map(booking_id), limit).await.expect("read")
     };
@@ -94,12 +94,15 @@ async fn who_bought_at_an_event_is_erased_some_at_a_time_and_nobody_elsewhere() 
     let Some(books) = Books::new().await else { return };
     let most = usize::try_from(ERASED_AT_ONCE).expect("a count");
     for n in 0..=most {
-        books.set_buyer(&booking_id(&format!("gala.{n}")), buyer("a@x.org")).await.expect("kept");
+        books
+            .set_buyer(&booking_id(&format!("gala.{n}")), &user("ann"), buyer("a@x.org"))
+            .await
+            .expect("kept");
     }
     // Ids that begin like the event's own.
     let others = ["gala.2026.1", "gala2.1", "gal.1"];
     for id in others {
-        books.set_buyer(&booking_id(id), buyer("a@x.org")).await.expect("kept");
+        books.set_buyer(&booking_id(id), &user("ann"), buyer("a@x.org")).await.expect("kept");
     }
     let before = books.link_generation(&booking_id("gala.0")).await.expect("read");
     assert_eq!(books.erase_buyers_of(&event("gala")).await, Ok(ERASED_AT_ONCE));

@@ -1,5 +1,7 @@
 use super::books::Books;
-use crate::rows::{booking_id, held, message, next, page, payment, payment_id, refund, saga, to};
+use crate::rows::{
+    booking_id, held, message, next, page, payment, payment_id, refund, saga, to, user,
+};
 use onrush_core::Time;
 use onrush_core::saga::{Stage, Step};
 use onrush_ledger::LedgerError;
@@ -297,7 +299,7 @@ async fn transition_against_the_rules_of_the_tables_fails_alone_and_whole() {
 async fn what_is_dropped_unawaited_is_done_all_the_same() {
     let Some(books) = Books::new().await else { return };
     drop(books.advance(to(saga("gala.1", 5))));
-    drop(books.set_buyer(&booking_id("gala.1"), Buyer::default()));
+    drop(books.set_buyer(&booking_id("gala.1"), &user("ann"), Buyer::default()));
     drop(books.project(page(1, vec![held("gala.2", 5)])));
     let written = async {
         while books.saga_record(&booking_id("gala.1")).await.expect("read").is_none()
