@@ -351,6 +351,10 @@ pub trait Ledger: Send + Sync + 'static {
         at: Time,
     ) -> Pending<bool>;
 
+    /// Forgets addresses that [`Self::may_mail`] was asked about at `before` or earlier; says of how
+    /// many messages.
+    fn forget_mailed(&self, before: Time) -> Pending<u64>;
+
     /// Writes down what the gateway's own desk did, with what others are to be told of it; false if
     /// it is no news.
     fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool>;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// How often old answers are forgotten.
+/// How often is forgotten what lives for a day.
 const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
 impl Sagas {
@@ -16,7 +16,7 @@ impl Sagas {
             tokio::spawn(follower::run(self.clone())),
             tokio::spawn(recovery::run(self.clone())),
             tokio::spawn(clerk::run(self.clone())),
-            tokio::spawn(self.clone().forget_answers()),
+            tokio::spawn(self.clone().forget_old()),
             tokio::spawn(retention::run(self.clone())),
             tokio::spawn(self.clone().look_after_gateway()),
             tokio::spawn(wake::run(self.clone())),
@@ -29,8 +29,9 @@ impl Sagas {
         gateway.look_after(patience, self.stopped()).await;
     }
 
-    /// Forgets answers to requests with a key a day after they were given.
-    async fn forget_answers(self: Arc<Self>) {
+    /// Forgets answers to requests with a key a day after they were given, and hashes of addresses a day
+    /// after they got mail.
+    async fn forget_old(self: Arc<Self>) {
         loop {
             tokio::select! {
                 biased;
@@ -40,6 +41,11 @@ impl Sagas {
             let before = self.now().plus_ms(-onrush_ledger::request::KEPT_MS);
             if let Err(error) = self.ledger.forget_answers(before).await {
                 tracing::warn!(%error, "old answers could not be forgotten");
+            }
+            // Mail forgets them as well, but only as long as any is sent.
+            let before = self.now().plus_ms(-onrush_ledger::delivery::MAILED_FOR_MS);
+            if let Err(error) = self.ledger.forget_mailed(before).await {
+                tracing::warn!(%error, "hashes of addresses could not be forgotten");
             }
         }
     }

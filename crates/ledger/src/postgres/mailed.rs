@@ -2,6 +2,7 @@
 
 use super::database::{Ask, execute, first};
 use super::fault::Fault;
+use super::rows::signed;
 use crate::delivery::MAILED_FOR_MS;
 use deadpool_postgres::Client;
 use onrush_core::Time;
@@ -35,5 +36,24 @@ impl Ask<bool> for MayMail {
         let known: Option<String> = known.map(|row| row.try_get(0)).transpose()?;
         db.commit().await?;
         Ok(known.as_ref() == Some(message))
+    }
+}
+
+/// Addresses forgotten in one go at most: nobody shall wait long for it.
+pub(super) const FORGOTTEN_AT_ONCE: u64 = 500;
+
+/// Forgets the oldest of the addresses that got mail at a time or earlier.
+pub(super) struct Forget(pub(super) Time);
+
+impl Ask<u64> for Forget {
+    async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
+        // Several nodes may do so at once: what one is at, the others leave to it.
+        execute(
+            db,
+            "DELETE FROM mailed WHERE (address, event_id) IN (SELECT address, event_id \
+             FROM mailed WHERE at <= $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+            &[&self.0.0, &signed(FORGOTTEN_AT_ONCE)],
+        )
+        .await
     }
 }

@@ -545,6 +545,10 @@ impl Ledger for PgLedger {
         self.write(mailed::MayMail { address, event, message, at })
     }
 
+    fn forget_mailed(&self, before: Time) -> Pending<u64> {
+        self.forget(mailed::FORGOTTEN_AT_ONCE, mailed::Forget(before))
+    }
+
     fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool> {
         self.write(desk::Note(entry, message))
     }

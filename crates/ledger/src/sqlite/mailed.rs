@@ -25,3 +25,16 @@ pub(super) fn may(
     )?;
     Ok(first.as_deref() == Some(message))
 }
+
+/// Addresses forgotten in one go at most: nobody shall wait long for it.
+pub(super) const FORGOTTEN_AT_ONCE: u64 = 500;
+
+/// Forgets the oldest of the addresses that got mail at `before` or earlier.
+pub(super) fn forget(db: &Statements<'_>, before: Time) -> rusqlite::Result<u64> {
+    let rows = db.execute(
+        "DELETE FROM mailed WHERE (address, event_id) IN (SELECT address, event_id \
+         FROM mailed WHERE at <= ?1 ORDER BY at LIMIT ?2)",
+        params![before.0, FORGOTTEN_AT_ONCE.cast_signed()],
+    )?;
+    Ok(rows as u64)
+}

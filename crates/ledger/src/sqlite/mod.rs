@@ -516,6 +516,10 @@ impl Ledger for SqliteLedger {
         self.ask_writer(move |db| mailed::may(db, &address, &event, &message, at))
     }
 
+    fn forget_mailed(&self, before: Time) -> Pending<u64> {
+        self.forget(mailed::FORGOTTEN_AT_ONCE, move |db| mailed::forget(db, before))
+    }
+
     fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool> {
         self.tell_writer(move |db| Ok(desk::note(db, &entry, message.as_ref())?))
     }
