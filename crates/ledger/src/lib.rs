@@ -192,6 +192,10 @@ pub trait Ledger: Send + Sync + 'static {
     /// Whose a booking is, if it is known: also of one that nothing is known of but its buyer.
     fn user_of(&self, booking: &BookingId) -> Pending<Option<UserId>>;
 
+    /// Takes back what [`Self::set_buyer`] said of a booking, and nothing else: its links go on, and what
+    /// was issued stays as it is.
+    fn unset_buyer(&self, booking: &BookingId) -> Pending<()>;
+
     /// Forgets who a person is, wherever they bought and on whatever was issued to them, and
     /// withdraws the links of those bookings; says for how many somebody was known. By booking,
     /// visitor or event, the names of earlier buyers go too.

@@ -1,7 +1,7 @@
 //! Who pays for bookings.
 
 use super::access::withdrawing;
-use super::database::{Ask, all, first};
+use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
 use super::retention::{self, Whom};
 use super::rows::{BuyerRow, limit, parsed, put_in, row_of};
@@ -20,6 +20,16 @@ impl Ask<()> for SetBuyer {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
         let Self(booking, user, buyer) = self;
         put_in(db, &BUYERS, &[BuyerRow::of(booking, user, buyer)]).await
+    }
+}
+
+/// Takes back who pays for a booking.
+pub(super) struct UnsetBuyer(pub(super) BookingId);
+
+impl Ask<()> for UnsetBuyer {
+    async fn run(&self, db: &mut Client) -> Result<(), Fault> {
+        let sql = "DELETE FROM buyers WHERE booking_id = $1";
+        execute(db, sql, &[&self.0.as_str()]).await.map(drop)
     }
 }
 

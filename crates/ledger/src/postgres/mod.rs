@@ -365,6 +365,10 @@ impl Ledger for PgLedger {
         self.read(buyers::UserOf(booking.clone()))
     }
 
+    fn unset_buyer(&self, booking: &BookingId) -> Pending<()> {
+        self.write(buyers::UnsetBuyer(booking.clone()))
+    }
+
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
         match &whose {
             BuyerOf::Event(_) => self.forget(ERASED_AT_ONCE, buyers::EraseBuyer(whose)),

@@ -27,6 +27,10 @@ pub(super) fn put(
     db.put_values(&BUYERS, values)
 }
 
+pub(super) fn remove(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<()> {
+    db.execute("DELETE FROM buyers WHERE booking_id = ?1", [booking.as_str()]).map(drop)
+}
+
 pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<Buyer>> {
     db.first(&FIND, [booking.as_str()])
 }

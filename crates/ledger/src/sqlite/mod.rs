@@ -340,6 +340,11 @@ impl Ledger for SqliteLedger {
         self.ask_writer(move |db| buyers::user_of(db, &booking))
     }
 
+    fn unset_buyer(&self, booking: &BookingId) -> Pending<()> {
+        let booking = booking.clone();
+        self.ask_writer(move |db| db.overwriting(|| buyers::remove(db, &booking)))
+    }
+
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
         self.ask_writer(move |db| db.overwriting(|| buyers::erase(db, &whose)))
     }

@@ -263,6 +263,24 @@ async fn a_link_is_withdrawn_by_its_visitor_and_by_erasing_the_buyer() {
 }
 
 #[tokio::test]
+async fn a_confirmation_that_is_refused_withdraws_no_link() {
+    let shop = shop().await;
+    shop.add_pool("e", "paid", 5, 4_200).await;
+    let guest = shop.guest().await;
+    let held = guest.hold("e", "k", &json!({"pools": {"paid": 1}})).await.expect(201);
+    let booking = held.text("booking");
+    let holder = Holder { shop: &shop, link: guest.link(&booking).await };
+    let body = json!({"buyer": {"name": "Ann", "email": "ann@post.example"}});
+    let path = format!("/bookings/{booking}/confirm");
+    let refused = guest.ask("POST", &path).json(&body).send().await;
+    assert_eq!(refused.problem(), (402, "PAYMENT_REQUIRED".into()));
+    let buyer = shop.server.ledger().buyer(&booking.parse().unwrap()).await.unwrap();
+    assert_eq!(buyer, None);
+    holder.booking(&booking).await;
+    assert_eq!(guest.link(&booking).await, holder.link);
+}
+
+#[tokio::test]
 async fn links_outlive_a_restart_and_a_new_key_and_end_with_their_own() {
     let shop = shop().await;
     let (booking, link) = {

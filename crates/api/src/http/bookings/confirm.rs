@@ -21,7 +21,7 @@ use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal};
-use onrush_ledger::booking::{Buyer, BuyerOf};
+use onrush_ledger::booking::Buyer;
 use onrush_ledger::{Ledger, LedgerError, booking_of};
 use onrush_saga::{Begins, Sagas};
 use onrush_store::Failure;
@@ -210,6 +210,7 @@ async fn restore(
     }
     match before {
         Some(before) => ledger.set_buyer(booking, user, before).await,
-        None => ledger.erase_buyer(BuyerOf::Booking(booking.clone())).await.map(drop),
+        // Nobody asked to be forgotten: whoever has the booking's link keeps it.
+        None => ledger.unset_buyer(booking).await,
     }
 }

@@ -30,6 +30,21 @@ async fn buyer_is_kept_as_told_last() {
 }
 
 #[tokio::test]
+async fn buyer_that_is_taken_back_leaves_the_bookings_link_and_all_other_buyers() {
+    let Some(mut books) = Books::new().await else { return };
+    for id in ["gala.1", "gala.2"] {
+        let buyer = buyer("Ann", "ann@example.org");
+        books.set_buyer(&booking_id(id), &user("ann"), buyer).await.expect("kept");
+    }
+    for _ in 0..2 {
+        assert_eq!(books.unset_buyer(&booking_id("gala.1")).await, Ok(()));
+    }
+    books.reopen().await;
+    assert_eq!(known(&books, &["gala.1", "gala.2"]).await, [false, true]);
+    assert_eq!(books.link_generation(&booking_id("gala.1")).await, Ok(0));
+}
+
+#[tokio::test]
 async fn buyer_of_one_booking_is_erased() {
     let Some(books) = Books::new().await else { return };
     for id in ["gala.1", "gala.2"] {
