@@ -329,7 +329,10 @@ impl Embedded {
         if self.failure().is_none()
             && behind >= SNAPSHOT_AT_CLOSE
             && snapshot::has_room(&self.dir, &self.shared.space).unwrap_or(false)
-            && let Err(error) = snapshot::write(&self.dir, committed, state.at, &state.events)
+            && let Err(error) =
+                snapshot::write(&self.dir, committed, state.at, &state.events, &|| {
+                    snapshot::may_go_on(&self.shared.space)
+                })
         {
             tracing::warn!(%error, "no snapshot could be made; the journal has everything");
         }

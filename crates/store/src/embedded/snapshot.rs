@@ -23,6 +23,8 @@ const FORMAT: u32 = 1;
 const KEEP: usize = 2;
 /// Rows are passed between threads in parcels of this size.
 const PARCEL: usize = 4_096;
+/// How much is written at a time, in bytes.
+const PIECE: usize = 1 << 20;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Header {
@@ -90,6 +92,12 @@ pub(super) fn has_room(dir: &Path, space: &Space) -> io::Result<bool> {
     Ok(space.is_enough_beside(last_bytes + last_bytes / 2, Need::Business))
 }
 
+/// Whether the rest of one that is being written may be written, too: others write beside it, and what
+/// it takes is not known before.
+pub(super) fn may_go_on(space: &Space) -> bool {
+    space.is_enough_for(Need::Business)
+}
+
 /// Removes what was begun and never finished, if there is such a file.
 pub(super) fn remove_draft(dir: &Path) -> io::Result<()> {
     match fs::remove_file(draft_in(dir)) {
@@ -103,11 +111,19 @@ fn draft_in(dir: &Path) -> PathBuf {
 }
 
 /// Writes the state after decision `seq` beside the journal and removes all older files but one.
-/// What cannot be written to its end is not left there: it may have filled the disk.
-pub(super) fn write(dir: &Path, seq: Seq, at: Time, events: &Events) -> io::Result<SnapshotFile> {
+/// `may_go_on` is asked before each MiB. What cannot be written to its end is not left there: it may
+/// have filled the disk.
+pub(super) fn write(
+    dir: &Path,
+    seq: Seq,
+    at: Time,
+    events: &Events,
+    may_go_on: &dyn Fn() -> bool,
+) -> io::Result<SnapshotFile> {
     let path = dir.join(format!("snapshot-{}.jsonl", seq.0));
     let draft = draft_in(dir);
-    let written = write_draft(&draft, seq, at, events).and_then(|()| fs::rename(&draft, &path));
+    let written = write_draft(&draft, seq, at, events, may_go_on);
+    let written = written.and_then(|()| fs::rename(&draft, &path));
     if let Err(error) = written {
         drop(remove_draft(dir));
         return Err(error);
@@ -119,10 +135,16 @@ pub(super) fn write(dir: &Path, seq: Seq, at: Time, events: &Events) -> io::Resu
     Ok(SnapshotFile { seq, path })
 }
 
-fn write_draft(draft: &Path, seq: Seq, at: Time, events: &Events) -> io::Result<()> {
-    let file = BufWriter::with_capacity(1 << 20, create_private(draft)?);
-    let file = write_to(file, seq, at, events)?;
-    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+fn write_draft(
+    draft: &Path,
+    seq: Seq,
+    at: Time,
+    events: &Events,
+    may_go_on: &dyn Fn() -> bool,
+) -> io::Result<()> {
+    let file = Stoppable { inner: create_private(draft)?, may_go_on };
+    let file = write_to(BufWriter::with_capacity(PIECE, file), seq, at, events)?;
+    file.into_inner().map_err(io::IntoInnerError::into_error)?.inner.sync_all()
 }
 
 /// Writes the text of a snapshot, and gives back what it was written to.
@@ -146,6 +168,26 @@ pub(super) fn write_to<W: Write>(out: W, seq: Seq, at: Time, events: &Events) ->
 /// Snapshots name people's bookings: they are for their owner alone, as the journal is.
 fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+/// Writes as long as it may.
+struct Stoppable<'a, W> {
+    inner: W,
+    may_go_on: &'a dyn Fn() -> bool,
+}
+
+impl<W: Write> Write for Stoppable<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !(self.may_go_on)() {
+            let why = "the disk has no room for the rest of it";
+            return Err(io::Error::new(io::ErrorKind::StorageFull, why));
+        }
+        self.inner.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
 }
 
 /// Adds a checksum to what is written.
@@ -305,6 +347,9 @@ fn build(seq: Seq, inbox: mpsc::Receiver<Parcel>) -> Result<Snapshot, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onrush_core::change::SetupChange;
+    use onrush_core::settings::Settings;
+    use std::cell::Cell;
 
     fn file_names(dir: &Path) -> Vec<String> {
         let files = fs::read_dir(dir).expect("it can be listed").map(|file| file.expect("a file"));
@@ -316,9 +361,44 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         // A directory of its name, with something in it: nothing can be given that name.
         fs::create_dir_all(dir.path().join("snapshot-7.jsonl/x")).expect("it is made");
-        let written = write(dir.path(), Seq(7), Time(0), &Events::default());
+        let written = write(dir.path(), Seq(7), Time(0), &Events::default(), &|| true);
         assert!(written.is_err(), "{written:?}");
         assert_eq!(file_names(dir.path()), ["snapshot-7.jsonl"]);
+    }
+
+    /// Events whose snapshot takes several pieces.
+    fn many_events() -> Events {
+        let mut events = Events::default();
+        let settings = Settings::new(&"x".repeat(1_000), "EUR".parse().expect("a currency"));
+        for n in 0..4 * PIECE / 1_000 {
+            let mut event = Event::new(format!("e-{n}").parse().expect("an id"));
+            let settings = Box::new(settings.clone());
+            event.evolve(Time(0), &SetupChange::EventCreated { settings }.into());
+            events.insert(event);
+        }
+        events
+    }
+
+    #[test]
+    fn a_snapshot_ends_where_the_disk_fills_up_meanwhile_and_is_made_when_it_has_room_again() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (space, events) = (Space::of(1_000, 400), many_events());
+        let looks = Cell::new(0);
+        let fills_up = || {
+            looks.set(looks.get() + 1);
+            if looks.get() == 3 {
+                space.set_free_bytes(399);
+            }
+            may_go_on(&space)
+        };
+        let written = write(dir.path(), Seq(7), Time(0), &events, &fills_up);
+        let error = written.expect_err("it does not go on");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(looks.get() >= 3, "{looks:?}");
+        assert!(file_names(dir.path()).is_empty(), "{:?}", file_names(dir.path()));
+        space.set_free_bytes(400);
+        let written = write(dir.path(), Seq(7), Time(0), &events, &|| may_go_on(&space));
+        assert_eq!(read(&written.expect("written")).map(|it| it.events.len()), Ok(events.len()));
     }
 
     #[test]

@@ -73,6 +73,9 @@ impl Snapshotter {
 
 /// Loads the newest snapshot, replays the journal up to `target`, and writes the next one; false if
 /// there is no room for it, or the engine closed before that.
+///
+/// # Errors
+/// What stood in the way, as a sentence; also that there was room and, meanwhile, no more.
 pub(super) fn make(dir: &Path, target: Seq, shared: &Shared) -> Result<bool, String> {
     if !snapshot::has_room(dir, &shared.space).map_err(|error| error.to_string())? {
         tracing::warn!("the disk has no room for a snapshot; the journal has everything");
@@ -90,7 +93,9 @@ pub(super) fn make(dir: &Path, target: Seq, shared: &Shared) -> Result<bool, Str
             (cursor, at) = (entry.seq, entry.at);
         }
     }
-    let file = snapshot::write(dir, target, at, &events).map_err(|error| error.to_string())?;
+    let may_go_on = || snapshot::may_go_on(&shared.space);
+    let file = snapshot::write(dir, target, at, &events, &may_go_on);
+    let file = file.map_err(|error| error.to_string())?;
     tracing::debug!(path = %file.path.display(), "snapshot written");
     Ok(true)
 }
@@ -106,4 +111,21 @@ fn base(dir: &Path, target: Seq) -> Result<(Events, Time, Seq), String> {
         }
     }
     Ok((Events::default(), Time::default(), Seq::default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Also if it could not be made, for want of room for instance.
+    #[test]
+    fn a_snapshot_is_asked_for_again_after_as_many_decisions_and_not_at_once() {
+        let (requests, inbox) = mpsc::sync_channel(9);
+        let snapshotter = Snapshotter { requests, every: 10, requested: Cell::new(Seq(0)) };
+        for seq in 1..=25 {
+            snapshotter.committed(Seq(seq), 1);
+        }
+        drop(snapshotter);
+        assert_eq!(inbox.into_iter().collect::<Vec<_>>(), [Seq(10), Seq(20)]);
+    }
 }
