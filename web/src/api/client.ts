@@ -134,9 +134,7 @@ export async function persist<T>(path: string, wish: Ask = {}, tries = 5): Promi
       const again = error instanceof NoAnswer || (error instanceof Refused && isWorthTrying(error));
       if (!again || round >= tries || wish.signal?.aborted) throw error;
       const pauseMs = 300 * 2 ** round * (0.5 + Math.random());
-      const wantedMs = error instanceof Refused ? (error.retryAfterS ?? 0) * 1_000 : 0;
-      // Who was refused together comes back one by one.
-      const waitMs = Math.max(pauseMs, wantedMs * (1 + Math.random()));
+      const waitMs = Math.max(pauseMs, wantedPauseMs(error));
       await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   }
@@ -145,6 +143,20 @@ export async function persist<T>(path: string, wish: Ask = {}, tries = 5): Promi
 /** Whether another try soon may do; a full queue gets room when others leave it, which takes longer. */
 function isWorthTrying(refusal: Refused): boolean {
   return refusal.retryable && refusal.code !== "QUEUE_FULL";
+}
+
+/** For how long the server wants to be left alone. Who was refused together comes back one by one. */
+export function wantedPauseMs(error: unknown): number {
+  const wantedMs = error instanceof Refused ? (error.retryAfterS ?? 0) * 1_000 : 0;
+  return wantedMs * (1 + Math.random());
+}
+
+/**
+ * Whether the server refuses whatever is asked just now, as one does that has too much to do: asking
+ * for something else instead would give it more.
+ */
+export function isRefusedForNow(error: unknown): error is Refused {
+  return error instanceof Refused && error.retryable && (error.status === 503 || error.status === 429);
 }
 
 /** A fresh key for one wish. */

@@ -1,5 +1,5 @@
 /** Live updates of one event: over WebSocket, else SSE, else by asking. */
-import { NoAnswer, path, Refused } from "../api/client";
+import { isRefusedForNow, NoAnswer, path, Refused, wantedPauseMs } from "../api/client";
 import { askAsVisitor } from "../api/visitor";
 import type { LiveMessage } from "./live/message";
 import { Poller, type Wish } from "./live/poller";
@@ -17,6 +17,8 @@ const QUIET_MS = 300_000;
 const RETRY_STREAM_MS = 60_000;
 const RETRY_STREAM_MAX_MS = 600_000;
 const PAUSE_MAX_MS = 15_000;
+/** The same for a server that refuses for now: each round of everybody's is more for it to do. */
+const REFUSED_PAUSE_MAX_MS = 60_000;
 /** A page that comes back to the front asks at once, but not at every flick between two windows. */
 const GLANCE_MS = 3_000;
 
@@ -27,6 +29,8 @@ const GLANCE_MS = 3_000;
  * was connected, what is known about its end is told as `left` or `session_ended` before
  * `not_in_queue`. Where no stream can be had, the first `seats` names all of them, as there is no
  * telling what was missed.
+ *
+ * A server that refuses for now is no reason to ask it instead: whoever does not ask yet waits.
  */
 export function follow(
   event: string,
@@ -54,6 +58,8 @@ class Follower {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #watchdog: ReturnType<typeof setTimeout> | undefined;
   #retryStreamMs = RETRY_STREAM_MS;
+  /** Until when (by `performance.now`) the server wants to be left alone. */
+  #refusedUntil = 0;
   /** Until when (by `performance.now`) a kind of stream is not tried. */
   readonly #shunned: Record<StreamKind, number> = { websocket: 0, sse: 0 };
   /** How many messages came: an answer that was asked for before the last of them is out of date. */
@@ -75,6 +81,7 @@ class Follower {
     this.#poller = new Poller(event, wish, {
       message: (message) => this.#hear(message),
       answered: () => this.#says("polling"),
+      refused: (refusal) => this.#lookRefused(refusal),
       unanswered: () => this.#again("offline"),
     });
   }
@@ -108,6 +115,8 @@ class Follower {
     const now = performance.now();
     const isUrgent = cause.type === "online" || cause.type === "offline";
     if (!isUrgent && now - this.#glancedAt < GLANCE_MS) return;
+    // People who look at the page meanwhile are the busy server's crowd as well.
+    if (now < this.#refusedUntil) return;
     this.#glancedAt = now;
     this.#failures = 0;
     if (this.#stream) void this.#probe(SILENCE_MS);
@@ -135,6 +144,7 @@ class Follower {
     clearTimeout(this.#timer);
     if (this.#isOver || this.#isConnecting) return;
     this.#isConnecting = true;
+    let wantedMs = 0;
     try {
       for (const kind of ["websocket", "sse"] as const) {
         if (this.#shunned[kind] > performance.now()) continue;
@@ -156,13 +166,21 @@ class Follower {
         return;
       }
       if (!(error instanceof Refused)) throw error;
+      if (isRefusedForNow(error)) {
+        if (this.#connection !== "polling") {
+          this.#comeBack(error);
+          return;
+        }
+        wantedMs = wantedPauseMs(error);
+      }
     } finally {
       this.#isConnecting = false;
     }
+    if (this.#isOver) return;
     this.#poller.start();
     const pauseMs = Math.min(this.#shunned.websocket, this.#shunned.sse) - performance.now();
     const waitMs = Math.max(pauseMs, RETRY_STREAM_MS / 2) * (0.75 + 0.5 * Math.random());
-    this.#timer = setTimeout(() => void this.#connect(), waitMs);
+    this.#connectAfter(waitMs, wantedMs);
   }
 
   async #open(kind: StreamKind): Promise<Stream | undefined> {
@@ -203,15 +221,40 @@ class Follower {
     if (message.type === "bye") this.#again("connecting");
   }
 
-  /** Connects again after a pause that grows, and differs from everybody else's. */
-  #again(connection: Connection): void {
+  /**
+   * Connects again after a pause that grows, and differs from everybody else's; after a refusal it is
+   * as long as the server wants, at least.
+   */
+  #again(connection: Connection, refusal?: Refused): void {
     if (this.#isOver) return;
     this.#hangUp();
     this.#says(connection);
-    const pauseMs = Math.min(1_000 * 2 ** this.#failures, PAUSE_MAX_MS);
+    const longestMs = refusal ? REFUSED_PAUSE_MAX_MS : PAUSE_MAX_MS;
+    const pauseMs = Math.min(1_000 * 2 ** this.#failures, longestMs);
     this.#failures += 1;
+    this.#connectAfter(pauseMs * (0.25 + Math.random()), wantedPauseMs(refusal));
+  }
+
+  #connectAfter(pauseMs: number, wantedMs: number): void {
+    this.#refusedUntil = performance.now() + wantedMs;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#connect(), pauseMs * (0.25 + Math.random()));
+    this.#timer = setTimeout(() => void this.#connect(), Math.max(pauseMs, wantedMs));
+  }
+
+  /** The server refuses for now, which says nothing against streams: tries them again when it may do. */
+  #comeBack(refusal: Refused): void {
+    this.#shunned.websocket = this.#shunned.sse = 0;
+    this.#retryStreamMs = RETRY_STREAM_MS;
+    this.#again("connecting", refusal);
+  }
+
+  /**
+   * Why a stream did not open cannot be seen. If the first look that takes its place is refused for
+   * now, the stream was, most likely. Whoever has had answers goes on asking.
+   */
+  #lookRefused(refusal: Refused): void {
+    if (this.#connection === "polling" || this.#isConnecting || !isRefusedForNow(refusal)) return;
+    this.#comeBack(refusal);
   }
 
   #watch(): void {

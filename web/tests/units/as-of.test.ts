@@ -51,7 +51,7 @@ async function polling() {
   const poller = new Poller(
     "show",
     { isPlaceOnly: true },
-    { message, answered: () => {}, unanswered: () => {} },
+    { message, answered: () => {}, refused: () => {}, unanswered: () => {} },
   );
   poller.start();
   const asked = async (count: number): Promise<Question> => {

@@ -30,7 +30,12 @@ async function polled(event: string, isPlaceOnly = false) {
   const poller = new Poller(
     event,
     { isPlaceOnly },
-    { message: (message) => messages.push(message), answered: () => {}, unanswered: () => (lost += 1) },
+    {
+      message: (message) => messages.push(message),
+      answered: () => {},
+      refused: () => {},
+      unanswered: () => (lost += 1),
+    },
   );
   poller.start();
   const finds = (found: Partial<LiveMessage>) =>

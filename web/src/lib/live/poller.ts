@@ -15,6 +15,8 @@ export interface Wish {
 interface Listener {
   message(message: LiveMessage): void;
   answered(): void;
+  /** The server said no; asking goes on unless the poller is stopped. */
+  refused(refusal: Refused): void;
   /** Nothing gets through; the poller has stopped. */
   unanswered(): void;
 }
@@ -106,6 +108,7 @@ export class Poller {
         return;
       }
       if (!(error instanceof Refused)) throw error;
+      this.#listener.refused(error);
       pauseMs = Math.max(FAR_MS, 1_000 * (error.retryAfterS ?? 0));
     }
     if (run !== this.#run) return;

@@ -8,7 +8,10 @@ import type { LiveMessage } from "./message";
 export type StreamKind = "websocket" | "sse";
 
 export interface Stream {
-  /** The messages that came with the opening; `undefined` if it did not open in time. */
+  /**
+   * The messages that came with the opening; `undefined` if it did not open in time. Browsers do not
+   * tell why: a 503 looks like a proxy that lets no stream through.
+   */
   readonly opened: Promise<LiveMessage[] | undefined>;
   close(): void;
 }
