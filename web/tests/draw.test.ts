@@ -225,17 +225,64 @@ test("waiting page that is left open notes the list before the sale opens", asyn
   await prequeue(event, 2);
   await server.organise("PATCH", `/events/${event}/room`, { public_value_source: "the lottery" });
   const { page, complaints, close } = await visit(browser, PHONE);
+  await page.clock.install();
   await page.goto(`${server.url}/events/${event}/queue`);
   await page.getByText("3 people are here, you among them.").waitFor();
   await server.organise("PATCH", `/events/${event}`, { opens_at: Date.now() + 4_000 });
+  const looked = page.waitForResponse(`**/events/${event}/draw`);
   await page.reload();
+  await (await looked).finished();
+  const drawNow = async () => (await server.ask("GET", `/events/${event}/draw`)).body as Draw;
+  await expect.poll(async () => (await drawNow()).entrants_hash).toBeDefined();
+  let asked = 0;
+  page.on("request", (request) => (asked += Number(request.url().endsWith(`/api/v1/events/${event}`))));
+  // Pages look within a minute from then.
+  await page.clock.fastForward(60_000);
   const hash = async () => (await notesOf(page, event)).entrantsHash?.hash;
-  await expect.poll(hash, { timeout: 60_000 }).toMatch(/^[0-9a-f]{64}$/);
-  const draw = (await server.ask("GET", `/events/${event}/draw`)).body;
+  await expect.poll(hash).toMatch(/^[0-9a-f]{64}$/);
+  const draw = await drawNow();
   expect(await hash()).toBe(draw.entrants_hash);
   expect(draw.seed).toBeUndefined();
   await page.getByText("The list is fixed. The organiser opens the sale once").waitFor();
   expect(await page.getByText("The sale opens any moment now").count()).toBe(0);
+  // The sale does not open at that time, so nobody looks whether it has.
+  await page.clock.fastForward(15_000);
+  await page.evaluate(() => fetch("/api/v1/events").then((answer) => answer.text()));
+  expect(asked).toBe(0);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("waiting page that is hidden does not look at its draw, and looks once it is seen", async () => {
+  await prequeue("unseen", 1);
+  const { page, complaints, close } = await visit(browser);
+  await page.clock.install();
+  const looked = page.waitForResponse("**/events/unseen/draw");
+  let looks = 0;
+  page.on("request", (request) => (looks += Number(request.url().endsWith("/events/unseen/draw"))));
+  await page.goto(`${server.url}/events/unseen/queue`);
+  await (await looked).finished();
+  await page.getByText("2 people are here, you among them.").waitFor();
+  const show = (state: string) =>
+    page.evaluate((state) => {
+      Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, state);
+  // What a page asks for as soon as this time is over, it asks for before the answer to this.
+  const longPause = async () => {
+    await page.clock.fastForward(310_000);
+    await page.evaluate(() => fetch("/api/v1/events").then((answer) => answer.text()));
+  };
+  await show("hidden");
+  await longPause();
+  expect(looks).toBe(1);
+  await server.organise("POST", "/events/unseen/prequeue/close");
+  await show("visible");
+  await page.clock.fastForward(5_000);
+  await page.getByText("The list for the draw is fixed with 2 people").waitFor();
+  expect(looks).toBe(2);
+  await longPause();
+  expect(looks).toBe(2);
   expect(complaints).toEqual([]);
   await close();
 });
