@@ -29,10 +29,44 @@ test("what is exact counts more than what is cut to seconds", async () => {
 
 test("device whose clock is set right does not count time that is not there", async () => {
   const clock = await fresh();
+  clock.note(new Date(NOON + 180_000).toUTCString(), 40);
   clock.note(NOON + 180_000);
   vi.setSystemTime(NOON + 180_000);
   clock.note(new Date(NOON + 180_000).toUTCString(), 40);
   expect(Math.abs(clock.now() - (NOON + 180_000))).toBeLessThan(1_000);
+});
+
+test("engine time that is far from a node's clock stays engine time", async () => {
+  const clock = await fresh();
+  clock.note(NOON + 600_000);
+  clock.note(new Date(NOON).toUTCString(), 40);
+  clock.note(new Date(NOON).toUTCString(), 40);
+  expect(clock.now()).toBe(NOON + 600_000);
+});
+
+test("engine time that took long counts more than a node's clock that is far from it", async () => {
+  const clock = await fresh();
+  clock.note(new Date(NOON).toUTCString(), 40);
+  clock.note(NOON + 600_000, 4_000);
+  clock.note(new Date(NOON).toUTCString(), 40);
+  expect(clock.now()).toBe(NOON + 602_000);
+});
+
+test("device whose clock is set keeps engine time that is far from a node's clock", async () => {
+  const clock = await fresh();
+  clock.note(new Date(NOON).toUTCString(), 40);
+  clock.note(NOON + 600_000);
+  vi.setSystemTime(NOON + 180_000);
+  clock.note(new Date(NOON).toUTCString(), 40);
+  expect(Math.abs(clock.now() - (NOON + 600_000))).toBeLessThan(1_000);
+});
+
+test("nodes whose clocks differ do not set the time", async () => {
+  const clock = await fresh();
+  clock.note(new Date(NOON).toUTCString(), 40);
+  clock.note(NOON);
+  clock.note(new Date(NOON + 10_000).toUTCString(), 40);
+  expect(clock.now()).toBe(NOON);
 });
 
 test("answer that took long does not set the time back", async () => {
