@@ -190,6 +190,28 @@ test.each([
   await close();
 });
 
+test("answer that got lost is this device's own admission after a reload, too", async () => {
+  const code = await ticketCode(server, await sell(server, "door", { pools: { ga: 1 } }));
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+  await page.route("**/api/v1/check-in", async (route) => {
+    await route.fetch();
+    await route.abort();
+  });
+  await type(page, code);
+  await page.getByRole("heading", { name: "Not known" }).waitFor();
+  await page.unroute("**/api/v1/check-in");
+  await page.reload();
+  await type(page, code);
+  await page.locator(".result section.in").waitFor();
+  await page.getByText("by this device, whose first answer got lost").waitFor();
+  // Now it is known: whoever shows a copy is not let in by the same key.
+  await type(page, code);
+  await page.getByRole("heading", { name: "Used already" }).waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test.each([
   [503, "EVENT_REBUILDING"],
   [429, "TOO_MANY_CONNECTIONS"],

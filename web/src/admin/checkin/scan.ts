@@ -1,8 +1,9 @@
 /** One ticket shown at the door, and what came of it. */
-import { ask, newKey, NoAnswer, path, Refused } from "../../api/client";
+import { ask, NoAnswer, path, Refused } from "../../api/client";
 import { askAsOrganiser } from "../../api/organiser";
 import type { CheckedInBody, SeatMap } from "../../api/schema";
 import { clock } from "../../lib/clock";
+import { forgetKey, keyFor } from "./asked";
 
 export type Outcome =
   /** Let in now; `wasOwn` if by an earlier try of this device, whose answer got lost. */
@@ -47,12 +48,6 @@ interface Ticket {
   for: { seat?: string; pool?: string };
 }
 
-/**
- * The keys under which this device asked about tickets whose answer it did not get. Asked again under
- * the same one, the server says what came of it, and of nobody else's scan.
- */
-const unanswered = new Map<string, string>();
-
 /** Answers that say nothing of the ticket: the server may have used it, or is to be asked again. */
 const UNDECIDED = new Set(["ENGINE_UNREACHABLE", "STOPPED", "INTERNAL"]);
 
@@ -78,28 +73,24 @@ export function shownAgain(scan: Scan, isNews: boolean): Scan | undefined {
 }
 
 async function outcome(code: string, event: string | undefined): Promise<Outcome> {
-  const key = unanswered.get(code) ?? newKey();
+  const { key, isAgain } = keyFor(code);
   try {
     const body = { code, ...(event && { event }) };
     const done = await askAsOrganiser<CheckedInBody>(path`/check-in`, { method: "POST", key, body });
-    const wasOwn = unanswered.delete(code);
-    return { kind: "in", at: done.checked_in_at, name: done.name, type: done.type, wasOwn };
+    forgetKey(code);
+    return { kind: "in", at: done.checked_in_at, name: done.name, type: done.type, wasOwn: isAgain };
   } catch (error) {
-    if (error instanceof NoAnswer) {
-      unanswered.set(code, key);
-      return { kind: "unknown" };
-    }
-    // Who may not let anybody in learns nothing of the ticket.
-    if (!(error instanceof Refused) || error.status === 401 || error.status === 403) throw error;
+    if (error instanceof NoAnswer) return { kind: "unknown" };
+    if (!(error instanceof Refused)) throw error;
+    const isBarred = error.status === 401 || error.status === 403;
     // It is answered, and may have been done all the same.
-    if (error.retryable || UNDECIDED.has(error.code)) {
-      unanswered.set(code, key);
-      return { kind: "unknown" };
-    }
-    if (error.code !== "ALREADY_CHECKED_IN") {
-      return { kind: "refused", code: error.code, detail: error.message };
-    }
-    unanswered.delete(code);
+    if (!isBarred && (error.retryable || UNDECIDED.has(error.code))) return { kind: "unknown" };
+    const isUsed = error.code === "ALREADY_CHECKED_IN";
+    // Any other refusal says nothing of a try before, which may have let the bearer in.
+    if (isUsed || !isAgain) forgetKey(code);
+    // Who may not let anybody in learns nothing of the ticket.
+    if (isBarred) throw error;
+    if (!isUsed) return { kind: "refused", code: error.code, detail: error.message };
     return { kind: "used", at: Number(error.facts.checked_in_at) };
   }
 }
