@@ -340,6 +340,33 @@ test("promised draw whose list is fixed before its time is not counted down to i
   await close();
 });
 
+test.each([
+  ["sale", { capacity: 1 }, "The sale opens any moment now."],
+  ["draw", { order: "draw", public_value_source: "the lottery" }, "The list is fixed."],
+])("opening of a %s that was postponed while people wait is counted down to", async (kind, room, due) => {
+  const event = `postponed-${kind}`;
+  await openEvent(server, event, {
+    settings: { opens_at: Date.now() + 3_600_000, room },
+    phase: "prequeue",
+  });
+  const { page, complaints, close } = await visit(browser);
+  // What the page was told before it was postponed.
+  let opensAt: number | undefined;
+  await page.route(`**/api/v1/events/${event}`, async (route) => {
+    const response = await route.fetch();
+    const view = (await response.json()) as { at: number };
+    opensAt ??= view.at + 3_000;
+    await route.fulfill({ json: { ...view, opens_at: opensAt } });
+  });
+  await page.goto(`${server.url}/events/${event}/queue`);
+  await page.getByText(due).waitFor();
+  await page.unroute(`**/api/v1/events/${event}`);
+  await page.getByRole("timer").waitFor();
+  expect(await page.getByText(due).count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("time at which the list was fixed is told", async () => {
   await prequeue("fixed-at", 1);
   await server.organise("POST", "/events/fixed-at/prequeue/close");
