@@ -286,6 +286,32 @@ test("who may only read sees what the room is set to, and nothing to set it with
   await close();
 });
 
+test("number of people in the room that is typed slowly is set once, at its end", async () => {
+  await openEvent(server, "typed", {
+    settings: { room: { capacity: 20 } },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }],
+  });
+  const { page, complaints, close } = await visit(browser);
+  const asked: unknown[] = [];
+  page.on("request", (request) => {
+    if (request.method() === "PATCH") asked.push(request.postDataJSON());
+  });
+  await signIn(page, server, "/admin/events/typed");
+  const room = page.getByRole("region", { name: "Waiting room" });
+  const field = room.getByRole("spinbutton", { name: "People in the room at once" });
+  await field.selectText();
+  await field.pressSequentially("200", { delay: 400 });
+  await field.press("Enter");
+  await room.getByText("In effect: 200", { exact: true }).waitFor();
+  // What is no number of people is not set, and does not stay there.
+  await field.fill("1.5");
+  await field.blur();
+  expect(await field.inputValue()).toBe("200");
+  expect(asked).toEqual([{ capacity: 200 }]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 /** The control room of a draw whose prequeue is open, in front of somebody. */
 async function beforeDraw(event: string): Promise<{ page: Page; close: () => Promise<void> }> {
   await openEvent(server, event, {
