@@ -1,7 +1,8 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { signIn } from "./admin";
 import { launch, visit } from "./browser";
-import { Server } from "./server";
+import { openEvent, SCANNER_KEY, Server } from "./server";
 
 let server: Server;
 let browser: Browser;
@@ -60,6 +61,101 @@ test("page whose next part is gone is loaded anew, once", async () => {
   await page.getByRole("button", { name: "Try again" }).waitFor();
   expect(loads).toBe(4);
   await close();
+});
+
+test("page whose texts in another language are gone is loaded anew in that language, once", async () => {
+  const { page, complaints, close } = await visit(browser);
+  let loads = 0;
+  page.on("request", (request) => (loads += Number(request.isNavigationRequest())));
+  const there = new Set<string>();
+  let isGone = () => false;
+  await page.route(/\/assets\/common-.*\.js/, (route) => {
+    const part = route.request().url();
+    if (isGone() && !there.has(part)) return route.fulfill({ status: 404 });
+    there.add(part);
+    return route.continue();
+  });
+  const language = page.getByRole("banner").getByRole("combobox");
+  const shown = async (tag: string) => {
+    await page.locator(`html[lang="${tag}"]`).getByRole("heading", { level: 1 }).waitFor();
+    expect(await language.inputValue()).toBe(tag);
+  };
+  await page.goto(`${server.url}/`);
+  await shown("en");
+  isGone = () => loads < 2;
+  await language.selectOption("th");
+  await shown("th");
+  expect(loads).toBe(2);
+
+  // What is gone for good leaves a page in English, which says so when it is asked for again.
+  isGone = () => true;
+  await language.selectOption("ko");
+  await shown("en");
+  expect(loads).toBe(3);
+  await language.selectOption("ko");
+  await page.getByRole("banner").getByRole("alert").waitFor();
+  await shown("en");
+  expect(loads).toBe(3);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("page that is offline stays in its language, and says why", async () => {
+  const { page, complaints, close } = await visit(browser);
+  await page.goto(`${server.url}/`);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.context().setOffline(true);
+  const language = page.getByRole("banner").getByRole("combobox");
+  const alert = page.getByRole("banner").getByRole("alert");
+  await language.selectOption("th");
+  await alert.filter({ hasText: "The server cannot be reached." }).waitFor();
+  expect(await language.inputValue()).toBe("en");
+  expect(await page.evaluate(() => localStorage.getItem("onrush.language"))).toBeNull();
+  await page.context().setOffline(false);
+  await language.selectOption("vi");
+  await page.locator('html[lang="vi"]').waitFor();
+  expect(await alert.count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("control room whose charts are gone for good is loaded anew once, and shows the rest", async () => {
+  await openEvent(server, "chartless", {
+    settings: { room: null },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }],
+  });
+  const { page, close } = await visit(browser);
+  await signIn(page, server);
+  let loads = 0;
+  page.on("request", (request) => (loads += Number(request.isNavigationRequest())));
+  await page.route(/\/assets\/Charts-.*\.js/, (route) => route.fulfill({ status: 404 }));
+  await page.goto(`${server.url}/admin/events/chartless`);
+  await page.getByText("Something went wrong on this page.").waitFor();
+  await page.getByRole("button", { name: "Pause", exact: true }).waitFor();
+  expect(loads).toBe(2);
+  await close();
+});
+
+test("reader of codes that is gone is not taken for a camera that is missing", async () => {
+  const filming = await launch(["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]);
+  try {
+    const { page } = await visit(filming, { permissions: ["camera"] });
+    // Browsers with a reader of their own do not need ours.
+    await page.addInitScript(() => void Reflect.deleteProperty(globalThis, "BarcodeDetector"));
+    await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+    let loads = 0;
+    page.on("request", (request) => (loads += Number(request.isNavigationRequest())));
+    await page.route(/\/assets\/decode-.*\.js/, (route) => route.fulfill({ status: 404 }));
+    const start = page.getByRole("button", { name: "Start camera" });
+    await start.click();
+    // It cannot be pressed again before the page is there anew.
+    await start.click();
+    await page.getByText("Something went wrong on this page.").waitFor();
+    expect(await page.getByText("No camera can be used.").count()).toBe(0);
+    expect(loads).toBe(1);
+  } finally {
+    await filming.close();
+  }
 });
 
 test("page without a network keeps what it shows", async () => {

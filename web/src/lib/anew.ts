@@ -1,29 +1,39 @@
-/** Pages whose parts are gone because the server was updated since they were opened. */
+/** Parts of pages that are gone because the server was updated since the page was opened. */
+import { NoAnswer } from "../api/client";
+
+/** A part that is there no more, also after its page was loaded anew. */
+export class NoPart extends Error {}
 
 /**
- * Loads a part of the page. If it is gone and the server is there, the address is loaded anew, once:
- * its document names the parts of now.
+ * Loads the part of this name. If it is gone and the server is there, the address is loaded anew, once
+ * for each part: its document names the parts of now. `beforeAnew` keeps what is to be found then.
+ * @throws {NoPart} if that did not help, {@link NoAnswer} if the server is not there.
  */
-export async function partOf<T>(load: () => Promise<T>): Promise<T> {
+export async function partOf<T>(name: string, load: () => Promise<T>, beforeAnew?: () => void): Promise<T> {
   try {
     const part = await load();
-    note(false);
+    note(loadedAnewFor().filter((other) => other !== name));
     return part;
   } catch (error) {
-    if (wasLoadedAnew() || !(await isServerThere())) throw error;
-    note(true);
+    if (!(await isServerThere())) throw new NoAnswer("a part cannot be loaded", { cause: error });
+    if (loadedAnewFor().includes(name)) throw new NoPart(`${name} cannot be loaded`, { cause: error });
+    note([...loadedAnewFor(), name]);
+    beforeAnew?.();
     location.reload();
     return new Promise(() => {});
   }
 }
 
-// The entry of the history lasts over a reload, also where nothing may be stored.
-function wasLoadedAnew(): boolean {
-  return (history.state as { anew?: boolean } | null)?.anew === true;
+// The entry of the history lasts over a reload, also where nothing may be stored. Of several parts that
+// are gone for good, none makes up for another that is there: the page would be loaded for ever.
+function loadedAnewFor(): string[] {
+  const names = (history.state as { anew?: unknown } | null)?.anew;
+  return Array.isArray(names) ? (names as string[]) : [];
 }
 
-function note(anew: boolean): void {
-  if (anew !== wasLoadedAnew()) history.replaceState(anew ? { anew } : null, "");
+function note(names: string[]): void {
+  if (names.length === loadedAnewFor().length) return;
+  history.replaceState(names.length > 0 ? { anew: names } : null, "");
 }
 
 /** Without a network a reload would take away what is on the page. */

@@ -6,6 +6,7 @@ import type events from "../i18n/en/events.json";
 import type plan from "../i18n/en/plan.json";
 import type queue from "../i18n/en/queue.json";
 import type seats from "../i18n/en/seats.json";
+import { partOf } from "./anew";
 import { store } from "./store";
 
 interface Areas {
@@ -23,6 +24,7 @@ export type Key = { [A in Area]: `${A}.${keyof Areas[A] & string}` }[Area];
 /** A text, or one for each plural category of the language, chosen by the value called `n`. */
 type Text = string | Partial<Record<Intl.LDMLPluralRule, string>>;
 type Values = Record<string, string | number>;
+type Texts = Partial<Record<string, Text>>;
 
 export const LANGUAGES = {
   en: "English",
@@ -38,7 +40,7 @@ const files = import.meta.glob<{ default: Record<string, Text> }>("../i18n/*/*.j
 
 let language = $state<Language>("en");
 let areas: Area[] = [];
-let texts = $state.raw<Partial<Record<string, Text>>>({});
+let texts = $state.raw<Texts>({});
 
 /** What a browser's list of languages comes to. */
 export function chooseLanguage(wanted: readonly string[]): Language {
@@ -49,15 +51,19 @@ export function chooseLanguage(wanted: readonly string[]): Language {
   return "en";
 }
 
-async function load(to: Language): Promise<void> {
+async function read(of: Language): Promise<Texts> {
   const loaded = await Promise.all(
-    areas.map(async (area) => [area, await files[`../i18n/${to}/${area}.json`]?.()] as const),
+    areas.map(async (area) => [area, await files[`../i18n/${of}/${area}.json`]?.()] as const),
   );
-  const all: Partial<Record<string, Text>> = {};
+  const all: Texts = {};
   for (const [area, file] of loaded) {
     for (const [name, text] of Object.entries(file?.default ?? {})) all[`${area}.${name}`] = text;
   }
-  texts = all;
+  return all;
+}
+
+async function load(to: Language, beforeAnew?: () => void): Promise<void> {
+  texts = await partOf(`texts in ${to}`, () => read(to), beforeAnew);
   language = to;
   document.documentElement.lang = to;
 }
@@ -72,13 +78,21 @@ export const i18n = {
     areas = wanted;
     const asked = new URLSearchParams(location.search).get("lang");
     const last = store.get(STORED);
-    await load(chooseLanguage([asked, last, ...navigator.languages].filter((tag) => tag !== null)));
+    const first = chooseLanguage([asked, last, ...navigator.languages].filter((tag) => tag !== null));
+    try {
+      await load(first);
+    } catch (error) {
+      // A page in English is more than none.
+      if (first === "en") throw error;
+      await load("en");
+    }
   },
 
-  /** Changes the language, and remembers it. */
+  /** Changes the language, and remembers it. @throws as `partOf` does; then it stays as it is. */
   async choose(to: Language): Promise<void> {
-    store.set(STORED, to);
-    await load(to);
+    const keep = () => store.set(STORED, to);
+    await load(to, keep);
+    keep();
   },
 };
 

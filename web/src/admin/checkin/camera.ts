@@ -1,4 +1,5 @@
 /** Reads QR codes from the camera: by the browser's own detector where there is one, else by ours. */
+import { partOf } from "../../lib/anew";
 
 interface Detector {
   detect(image: HTMLVideoElement): Promise<{ rawValue: string }[]>;
@@ -10,6 +11,7 @@ const PAUSE_MS = 120;
 /**
  * Shows the camera in `video` and tells what it sees there at each look: a code, again and again while
  * it is there, or none. Returns what stops it.
+ * @throws {DOMException} if there is no camera to be used, and as `partOf` does.
  */
 export async function readCodes(
   video: HTMLVideoElement,
@@ -52,7 +54,7 @@ async function makeDetector(): Promise<Detector> {
   if (own && (await own.getSupportedFormats()).includes("qr_code")) {
     return new own({ formats });
   }
-  const { BarcodeDetector } = await import("qr/decode.js");
+  const { BarcodeDetector } = await partOf("qr/decode", () => import("qr/decode.js"));
   return new BarcodeDetector({ formats: [...formats] });
 }
 
