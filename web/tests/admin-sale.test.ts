@@ -238,6 +238,38 @@ test("blocked seat says by whom and why, and a sold one leads to its booking", a
   await close();
 });
 
+test("block whose outcome is not known is asked for by another key when it is asked for again", async () => {
+  await openEvent(server, "unsure", {
+    settings: { room: null },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }],
+  });
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/unsure");
+  const pools = page.getByRole("region", { name: "Pools" }).first();
+  await pools.getByRole("button", { name: "Block ga" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Units").fill("4");
+  await dialog.getByLabel("Reason").fill("as agreed");
+  const keys: (string | null)[] = [];
+  await page.route("**/admin/events/unsure/block", async (route) => {
+    keys.push(await route.request().headerValue("idempotency-key"));
+    if (keys.length > 1) return route.continue();
+    await route.fulfill({
+      status: 409,
+      json: { code: "OUTCOME_UNKNOWN", status: 409, detail: "", retryable: false },
+    });
+  });
+  const block = dialog.getByRole("button", { name: "Block", exact: true });
+  await block.click();
+  await dialog.getByText("This may have been done, or not.", { exact: false }).waitFor();
+  await block.click();
+  await dialog.waitFor({ state: "detached" });
+  expect(new Set(keys).size).toBe(2);
+  expect((await server.ask("GET", "/events/unsure/availability")).body.pools[0].blocked).toBe(4);
+  expect(complaints.filter((text) => !text.includes("409"))).toEqual([]);
+  await close();
+});
+
 test("feed follows along, shows what changed, and filters by kind", async () => {
   await openEvent(server, "fed", {
     settings: { room: null },
