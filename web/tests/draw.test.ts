@@ -350,6 +350,7 @@ test.each([
     phase: "prequeue",
   });
   const { page, complaints, close } = await visit(browser);
+  await page.clock.install();
   // What the page was told before it was postponed.
   let opensAt: number | undefined;
   await page.route(`**/api/v1/events/${event}`, async (route) => {
@@ -361,6 +362,8 @@ test.each([
   await page.goto(`${server.url}/events/${event}/queue`);
   await page.getByText(due).waitFor();
   await page.unroute(`**/api/v1/events/${event}`);
+  // A list that is due is looked at within a minute, and only then is there anything to learn.
+  await page.clock.fastForward(60_000);
   await page.getByRole("timer").waitFor();
   expect(await page.getByText(due).count()).toBe(0);
   expect(complaints).toEqual([]);

@@ -122,8 +122,8 @@ impl Server {
             shared.map_err(StartError::Data)?;
         }
         backend.remember_keys(&keys).map_err(StartError::Unavailable)?;
-        // Of a cluster the events are the other nodes' as well, and Redis and PostgreSQL are not files here.
-        let accepts = state.config.accept_restored && backend.cluster.is_none();
+        // On Redis the events are the other nodes' as well, and nothing of a sale is in files here.
+        let accepts = state.config.accept_restored && backend.pairing.is_some();
         restored::begin(&data, accepts, &*state.sale.engine, &state.sale.draws).await?;
         let mut pages = state.nodes.cluster.is_some().then(|| {
             let (config, versions) = (state.config.clone(), state.nodes.versions.clone());
