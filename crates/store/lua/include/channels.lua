@@ -367,11 +367,19 @@ local function channels_open()
         add_line(pool, tonumber(blocked[i + 1]), nil)
       end
     end
-    local seats, suffix = redis.call('HGETALL', K.seats), ' A ' .. id
+    -- In the order of their positions: those of one segment are moved together (segments_follow).
+    local seats, suffix, positions, id_at = redis.call('HGETALL', K.seats), ' A ' .. id, {}, {}
     for i = 1, #seats, 2 do
-      if string.sub(seats[i + 1], -#suffix) == suffix and read_seat(seats[i], seats[i + 1]).of == id then
-        add_line(nil, nil, seats[i])
+      if string.sub(seats[i + 1], -#suffix) == suffix then
+        local seat = read_seat(seats[i], seats[i + 1])
+        if seat.of == id then
+          positions[#positions + 1], id_at[seat.index] = seat.index, seat.id
+        end
       end
+    end
+    table.sort(positions)
+    for _, position in ipairs(positions) do
+      add_line(nil, nil, id_at[position])
     end
     move_all(lines, id, into)
     local channel = channels.get(id)

@@ -98,11 +98,16 @@ end
 
 local function segments_follow(seats)
   local known, kept = {}, {}
+  local function has(segment, seat)
+    return segment.first <= seat.index and seat.index < segment.first + #segment.free
+  end
+  local segment = nil
   for _, seat in ipairs(seats) do
-    local segment = nil
-    for _, it in ipairs(known) do
-      if it.first <= seat.index and seat.index < it.first + #it.free then
-        segment = it
+    -- Seats come mostly in order: that of the last one has most of them.
+    if not (segment and has(segment, seat)) then
+      segment = nil
+      for _, it in ipairs(known) do
+        segment = segment or has(it, seat) and it or nil
       end
     end
     if not segment then

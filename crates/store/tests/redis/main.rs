@@ -19,6 +19,7 @@ mod outage;
 mod rebuild;
 mod repeats;
 mod sale;
+mod seats;
 mod sentinel;
 mod stage;
 mod start;
