@@ -143,9 +143,14 @@ end
 
 local is_strict = M.single_seats == 'refuse'
 local filter = {categories = {}, sections = is_section, named = nil, is_strict = is_strict}
+-- No more than so many seats are free for everybody: sections, and whom they are kept for, are not counted.
+local free_at_most = 0
 for index, category in pairs(stock.categories) do
   local affordable = prices[index] and (not price_max or prices[index] <= price_max)
-  filter.categories[index] = affordable and (not is_category or is_category[category.name]) or nil
+  if affordable and (not is_category or is_category[category.name]) then
+    filter.categories[index] = true
+    free_at_most = free_at_most + category.F
+  end
 end
 for _, seat in ipairs(stock.seats) do
   filter.named = filter.named or {}
@@ -200,10 +205,13 @@ else
     end
   end
   filter.signs = nil
-  best = best or best_seats(quantity, together, filter)
+  best = best or free_at_most >= quantity and best_seats(quantity, together, filter)
 end
 if not best then
-  local free, longest = best_shortage(filter)
+  local free, longest = 0, 0
+  if free_at_most > 0 then
+    free, longest = best_shortage(filter)
+  end
   if free < quantity then
     return no('TOO_FEW_SEATS', '"free":' .. int(free))
   end

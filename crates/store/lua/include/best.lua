@@ -10,46 +10,143 @@
 -- after all that leave none, signs = {[sign] = true}: those of seats that may be taken, in
 -- K.segments_free, or nil for everybody's, channel: the id of the one they are taken from, or nil }.
 -- Positions count from 0; a run is { first, past, segment }.
--- Nothing is written.
+-- Nothing is written, and what was read of segments is not read again.
 
 --#include begin
---#include segments
+--#include seats
 
--- Segments that are looked up at a time.
+-- Segments that are looked up at a time, first of all; twice as many with each further look.
 local BEST_PAGE = 16
+-- A call that reads many segments takes a third of the time for each: that is worth it unless most of them
+-- are of no use. Segments that come one after the other are read one by one until they were such a part of
+-- all; of those that are known before, neighbours are read together if such a part of them is wanted. Those
+-- are near each other that are not such a part of all that are wanted away.
+local BEST_PARTS = { read = 8, wanted = 4, near = 16 }
 
-local function best_lets(segment, filter)
-  return filter.categories[segment.category] and (not filter.sections or filter.sections[segment.section])
+-- What was read of segments, by their first seats' positions: their texts, and which seats are free. Its
+-- functions are in one table: a script has no more than 200 names of its own.
+--
+--   house.text(first)            the text of the segment whose first seat is at this position
+--   house.read(firsts)           reads the texts of these segments, which are in order
+--   house.read_frees(firsts)     reads which seats of them are free
+--   house.of_signs(signs, least) the first positions of segments with so many seats of these signs side by
+--                                side, in order: all are looked at
+--   house.lets(text, filter)     whether the filter lets a segment, by its text: most of those that are
+--                                looked at are of no use, and not read otherwise
+local house = {}
+house.texts, house.frees, house.singly, house.size, house.all_frees = {}, {}, 0, nil, nil
+
+local function best_lets(category, section, filter)
+  return filter.categories[category] and (not filter.sections or filter.sections[section])
 end
 
--- The segment whose first seat is at this position.
-local function best_segment(first)
-  local segment = read_segment(redis.call('ZRANGE', K.segments, first, first, 'BYSCORE')[1])
-  segment.all_ranks = segment_ranks(segment)
-  return segment
+function house.lets(text, filter)
+  local category, section = string.match(text, '^%S+ %S+ (%S+) %S+ %S+ ([^ ]*)')
+  return best_lets(tonumber(category), section, filter)
+end
+
+function house.read_between(from, to)
+  for _, text in ipairs(redis.call('ZRANGE', K.segments, from, to, 'BYSCORE')) do
+    house.texts[tonumber(string.match(text, '^%d+'))] = text
+  end
+end
+
+function house.text(first)
+  if not house.texts[first] then
+    house.size = house.size or redis.call('ZCARD', K.segments)
+    if house.singly < house.size / BEST_PARTS.read then
+      house.singly = house.singly + 1
+      house.read_between(int(first), int(first))
+    else
+      house.read_between('-inf', '+inf')
+    end
+  end
+  return house.texts[first]
+end
+
+function house.read(firsts)
+  local wanted, from = {}, 1
+  for _, first in ipairs(firsts) do
+    if not house.texts[first] then
+      wanted[#wanted + 1] = first
+    end
+  end
+  local near = wanted[1] and (wanted[#wanted] - wanted[1]) / BEST_PARTS.near
+  for nth, first in ipairs(wanted) do
+    local after = wanted[nth + 1]
+    if not after or after - first > near then
+      local many = (nth - from + 1) * BEST_PARTS.wanted
+      if nth == from or redis.call('ZCOUNT', K.segments, int(wanted[from]), int(first)) <= many then
+        house.read_between(int(wanted[from]), int(first))
+      else
+        for each = from, nth do
+          house.read_between(int(wanted[each]), int(wanted[each]))
+        end
+      end
+      from = nth + 1
+    end
+  end
+end
+
+function house.read_frees(firsts)
+  local wanted = {}
+  for _, first in ipairs(firsts) do
+    if not house.frees[first] then
+      wanted[#wanted + 1] = int(first)
+    end
+  end
+  for from = 1, #wanted, SEATS_CHUNK do
+    local last = math.min(from + SEATS_CHUNK - 1, #wanted)
+    for nth, free in ipairs(redis.call('HMGET', K.segments_free, unpack(wanted, from, last))) do
+      house.frees[tonumber(wanted[from + nth - 1])] = free
+    end
+  end
+end
+
+function house.of_signs(signs, least)
+  local sign, found = '[', {}
+  for each in pairs(signs) do
+    sign = sign .. each
+  end
+  local run = string.rep(sign .. ']', least)
+  house.all_frees = house.all_frees or redis.call('HGETALL', K.segments_free)
+  for i = 1, #house.all_frees, 2 do
+    local free = house.all_frees[i + 1]
+    if string.find(free, run) then
+      local first = tonumber(house.all_frees[i])
+      found[#found + 1], house.frees[first] = first, free
+    end
+  end
+  table.sort(found)
+  return found
 end
 
 -- Which seats of a segment may be taken: 1, or another sign.
 local function best_free(first, signs)
-  local free = redis.call('HGET', K.segments_free, int(first))
+  local free = house.frees[first] or redis.call('HGET', K.segments_free, int(first))
   if not signs then
     return free
   end
   return (string.gsub(free, '[A-Z01]', function(sign) return signs[sign] and '1' or '0' end))
 end
 
--- The runs of free seats of a segment that are not named beside.
-local function best_runs(segment, filter)
-  local free = best_free(segment.first, filter.signs)
+-- The same, with seats that are named beside as ones that are not free.
+function house.open_seats(first, filter)
+  local free = best_free(first, filter.signs)
   if filter.named then
     local signs = {}
     for at = 1, #free do
-      signs[at] = filter.named[segment.first + at - 1] and '0' or string.sub(free, at, at)
+      signs[at] = filter.named[first + at - 1] and '0' or string.sub(free, at, at)
     end
     free = table.concat(signs)
   end
+  return free
+end
+
+-- The runs of free seats of a segment that are not named beside.
+local function best_runs(segment, filter)
   local runs = {}
-  for first, past in string.gmatch(free, '()1+()') do
+  for first, past in string.gmatch(house.open_seats(segment.first, filter), '()1+()') do
     runs[#runs + 1] = {first = segment.first + first - 1, past = segment.first + past - 1, segment = segment}
   end
   return runs
@@ -64,6 +161,7 @@ end
 -- The best choice of so many seats of a segment that has these runs; in `only` alone, if it is given.
 local function best_of(segment, runs, quantity, filter, only)
   local best = nil
+  segment.all_ranks = segment.all_ranks or segment_ranks(segment)
   for nth, run in ipairs(runs) do
     local others = 0
     for other, it in ipairs(runs) do
@@ -90,18 +188,20 @@ local function best_of(segment, runs, quantity, filter, only)
 end
 
 -- Goes through the segments with so many free seats side by side, the best first: gives the first
--- seat's position as text, and the rank.
+-- seat's position, and the rank.
 local function best_first(quantity)
   local cursors = {}
   for class = math.min(quantity, MAX_BEST_QUANTITY), MAX_BEST_QUANTITY do
-    cursors[#cursors + 1] = {from = class * SEGMENT_CLASS, offset = 0, found = {}, next = 1}
+    cursors[#cursors + 1] = {
+      from = class * SEGMENT_CLASS, offset = 0, page = BEST_PAGE, found = {}, next = 1,
+    }
   end
   local function head(cursor)
     if cursor.next > #cursor.found and not cursor.is_over then
       local to = '(' .. int(cursor.from + SEGMENT_CLASS)
       cursor.found = redis.call('ZRANGE', K.segments_open, int(cursor.from), to, 'BYSCORE', 'LIMIT',
-        int(cursor.offset), BEST_PAGE, 'WITHSCORES')
-      cursor.offset, cursor.next = cursor.offset + BEST_PAGE, 1
+        int(cursor.offset), int(cursor.page), 'WITHSCORES')
+      cursor.offset, cursor.page, cursor.next = cursor.offset + cursor.page, 2 * cursor.page, 1
       cursor.is_over = #cursor.found == 0
     end
     local member = cursor.found[cursor.next]
@@ -122,49 +222,34 @@ local function best_first(quantity)
   end
 end
 
--- The first positions, as text, of segments with so many seats of these signs side by side: all are
--- looked at.
-local function best_of_signs(signs, least)
-  local sign, found = '[', {}
-  for each in pairs(signs) do
-    sign = sign .. each
-  end
-  local run = string.rep(sign .. ']', least)
-  local all = redis.call('HGETALL', K.segments_free)
-  for i = 1, #all, 2 do
-    if string.find(all[i + 1], run) then
-      found[#found + 1] = all[i]
+-- Goes through the segments with seats of a filter's signs as best_first does, and leaves out those that it
+-- does not let. They are sorted as numbers: a rank, and seven digits for the position.
+local function best_first_of(quantity, filter)
+  local firsts, keys, nth = house.of_signs(filter.signs, quantity), {}, 0
+  house.read(firsts)
+  for _, first in ipairs(firsts) do
+    local text = house.text(first)
+    if house.lets(text, filter) then
+      keys[#keys + 1] = segment_rank(text) * 1e7 + first
     end
   end
-  return found
-end
-
--- Goes through the segments with seats of these signs as best_first does. Of each its rank alone is
--- read before it comes.
-local function best_first_of(signs, quantity)
-  local segments, nth = {}, 0
-  for _, first in ipairs(best_of_signs(signs, quantity)) do
-    local rank = segment_rank(redis.call('ZRANGE', K.segments, first, first, 'BYSCORE')[1])
-    segments[#segments + 1] = {first = tonumber(first), rank = rank}
-  end
-  table.sort(segments, function(one, other)
-    return one.rank < other.rank or (one.rank == other.rank and one.first < other.first)
-  end)
+  table.sort(keys)
   return function()
     nth = nth + 1
-    local segment = segments[nth]
-    return segment and segment.first, segment and segment.rank
+    local rank = keys[nth] and math.floor(keys[nth] / 1e7)
+    return rank and keys[nth] - rank * 1e7, rank
   end
 end
 
 local function best_together(quantity, filter)
   local best = nil
-  for first, rank in filter.signs and best_first_of(filter.signs, quantity) or best_first(quantity) do
+  for first, rank in filter.signs and best_first_of(quantity, filter) or best_first(quantity) do
     if best and best.weight <= best_weight(rank, 0, filter) then
       break
     end
-    local segment = best_segment(first)
-    if best_lets(segment, filter) then
+    local text = house.text(first)
+    if house.lets(text, filter) then
+      local segment = read_segment(text)
       local choice = best_of(segment, best_runs(segment, filter), quantity, filter)
       local is_better = choice and (not best or choice.weight < best.weight)
       best = is_better and choice or best
@@ -173,19 +258,27 @@ local function best_together(quantity, filter)
   return best and {best}
 end
 
--- All segments with so many free seats side by side that the filter lets, as they were added.
+-- The first positions of all segments with so many free seats side by side that the filter lets, in order.
+-- They are read, and which of their seats are free.
 local function best_open(least, filter)
-  local firsts = filter.signs and best_of_signs(filter.signs, least)
-    or redis.call('ZRANGE', K.segments_open, int(least * SEGMENT_CLASS), '+inf', 'BYSCORE')
-  table.sort(firsts, function(one, other) return tonumber(one) < tonumber(other) end)
-  local segments = {}
-  for _, first in ipairs(firsts) do
-    local segment = best_segment(tonumber(first))
-    if best_lets(segment, filter) then
-      segments[#segments + 1] = segment
+  local all, firsts = nil, {}
+  if filter.signs then
+    all = house.of_signs(filter.signs, least)
+  else
+    all = redis.call('ZRANGE', K.segments_open, int(least * SEGMENT_CLASS), '+inf', 'BYSCORE')
+    for nth, member in ipairs(all) do
+      all[nth] = tonumber(member)
+    end
+    table.sort(all)
+  end
+  house.read(all)
+  for _, first in ipairs(all) do
+    if house.lets(house.text(first), filter) then
+      firsts[#firsts + 1] = first
     end
   end
-  return segments
+  house.read_frees(firsts)
+  return firsts
 end
 
 -- So many groups of these runs, the longest first.
@@ -218,11 +311,13 @@ local function best_groups(runs, groups, quantity, filter)
 end
 
 local function best_apart(quantity, filter)
-  local rows, numbers = {}, {}
-  for _, segment in ipairs(best_open(2, filter)) do
+  local rows, numbers, longest = {}, {}, 0
+  for _, first in ipairs(best_open(2, filter)) do
+    local segment = read_segment(house.text(first))
     segment.runs = best_runs(segment, filter)
     for _, run in ipairs(segment.runs) do
       if run.past - run.first >= 2 then
+        longest = math.max(longest, run.past - run.first)
         if not rows[segment.row] then
           rows[segment.row] = {}
           numbers[#numbers + 1] = segment.row
@@ -233,7 +328,8 @@ local function best_apart(quantity, filter)
   end
   for groups = 2, math.floor(quantity / 2) do
     local best = nil
-    for _, first in ipairs(numbers) do
+    -- So few groups of the longest run there is are not enough anywhere.
+    for _, first in ipairs(groups * longest >= quantity and numbers or {}) do
       local runs = {}
       for row = first, first + groups - 1 do
         for _, run in ipairs(rows[row] or {}) do
@@ -276,7 +372,8 @@ local function best_let_all(seats, filter)
     local free = best_free(segment.first, filter.signs)
     local at = seat.index - segment.first + 1
     local is_named = filter.named and filter.named[seat.index]
-    if string.sub(free, at, at) ~= '1' or is_named or not best_lets(segment, filter) then
+    local is_let = best_lets(segment.category, segment.section, filter)
+    if string.sub(free, at, at) ~= '1' or is_named or not is_let then
       return false
     end
   end
@@ -285,9 +382,9 @@ end
 
 local function best_shortage(filter)
   local free, longest = 0, 0
-  for _, segment in ipairs(best_open(1, filter)) do
-    for _, run in ipairs(best_runs(segment, filter)) do
-      free, longest = free + run.past - run.first, math.max(longest, run.past - run.first)
+  for _, first in ipairs(best_open(1, filter)) do
+    for run in string.gmatch(house.open_seats(first, filter), '1+') do
+      free, longest = free + #run, math.max(longest, #run)
     end
   end
   return free, longest

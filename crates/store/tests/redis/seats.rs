@@ -10,7 +10,7 @@ use onrush_core::question::SeatsNow;
 use onrush_core::settings::{RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
 use onrush_core::types::AskedTypes;
-use onrush_core::Command;
+use onrush_core::{Command, Refusal};
 use onrush_store::Ask;
 use std::sync::Arc;
 
@@ -87,6 +87,34 @@ fn calls<const N: usize>(world: &World, commands: [&str; N]) -> [u64; N] {
         let count = stats.lines().find_map(|line| line.strip_prefix(&start)?.split(',').next());
         count.map_or(0, |count| count.parse().expect("a number"))
     })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_order_reads_no_segment_of_other_categories_by_itself() {
+    let Some(world) = World::start() else { return };
+    let node = house(&world, 1_000, 2).await;
+    let hold = |booking: &str, number| Command::Hold {
+        booking: id(booking),
+        user: user(1),
+        lines: Lines::new(Vec::new(), vec![seat_id(1_000, number)]).expect("lines"),
+        channels: Vec::new(),
+        types: AskedTypes::default(),
+    };
+    node.done(hold("middle", 1)).await;
+    // Where as many are free, all that are side by side anywhere are looked at.
+    is_refused(&world, &node, 2, Refusal::NotTogether { longest: 1, free: 2 }, 250).await;
+    is_refused(&world, &node, 3, Refusal::TooFewSeats { free: 2 }, 50).await;
+    node.done(hold("left", 0)).await;
+    node.done(hold("right", 2)).await;
+    is_refused(&world, &node, 2, Refusal::TooFewSeats { free: 0 }, 20).await;
+}
+
+/// An order for so many seats of the box is refused with this, in fewer calls than so many.
+async fn is_refused(world: &World, node: &Node, quantity: u32, refusal: Refusal, most: u64) {
+    world.ask(&["CONFIG", "RESETSTAT"]);
+    assert_eq!(node.run(best("refused", quantity, "box", &[])).await, Err(refusal));
+    let [zrange, hget] = calls(world, ["zrange", "hget"]);
+    assert!(zrange + hget < most, "{quantity} seats: ZRANGE {zrange} times, HGET {hget} times");
 }
 
 #[tokio::test(flavor = "multi_thread")]
