@@ -199,8 +199,9 @@ else
     best[nth] = seat.id
   end
   for _, it in ipairs(usable) do
-    if not best and it.left >= quantity then
-      filter.signs = {[channels.letter(it.channel.id)] = true}
+    local id = it.channel.id
+    if not best and it.left >= quantity and channels.free_seats(id, filter.categories) >= quantity then
+      filter.signs = {[channels.letter(id)] = true}
       best = best_seats(quantity, together, filter)
     end
   end

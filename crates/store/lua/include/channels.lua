@@ -9,6 +9,8 @@
 --     may_use(names)              those of these channels (ids, with commas between them) that have
 --                                 stock of their own, as { channel, left }; and the refusal
 --     signs(usable)               the signs of seats that are free for who may use these
+--     free_seats(id, categories)  how many seats of these categories (by index) are free in a channel,
+--                                 with those that the plan keeps for somebody
 --     is_over(usable, seats)      whether more of these are in one of them than may be left through it
 --     sources(usable, lines, stock)  where lines come from, pools' and then seats': '' is everybody's
 --                                 stock; and the refusal. What may be left through each goes down
@@ -119,6 +121,17 @@ local function channels_open()
       signs[channels.letter(it.channel.id)] = true
     end
     return signs
+  end
+
+  function channels.free_seats(id, categories)
+    local keys, free = {}, 0
+    for index in pairs(categories) do
+      keys[#keys + 1] = '@' .. int(index) .. '@' .. id
+    end
+    for _, units in ipairs(keys[1] and redis.call('HMGET', K.blocked, unpack(keys)) or {}) do
+      free = free + tonumber(units or 0)
+    end
+    return free
   end
 
   -- Whether more of these seats are in a channel than may be left through it.

@@ -1,7 +1,7 @@
 //! What orders for seats cost in a large house: how often Redis is asked for one segment.
 
 use crate::stage::id;
-use crate::world::{NOON, Node, World, event, settings, user};
+use crate::world::{NOON, Node, World, event, key, settings, user};
 use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::channels::ChannelSpec;
 use onrush_core::ids::{ChannelId, SeatId};
@@ -115,6 +115,25 @@ async fn is_refused(world: &World, node: &Node, quantity: u32, refusal: Refusal,
     assert_eq!(node.run(best("refused", quantity, "box", &[])).await, Err(refusal));
     let [zrange, hget] = calls(world, ["zrange", "hget"]);
     assert!(zrange + hget < most, "{quantity} seats: ZRANGE {zrange} times, HGET {hget} times");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_through_a_channel_reads_its_segments_together() {
+    let Some(world) = World::start() else { return };
+    let node = house(&world, 1_000, 2).await;
+    let theirs = (400..600).flat_map(|row| [seat_id(row, 0), seat_id(row, 1)]);
+    allot(&node, "fans", &theirs.collect::<Vec<_>>()).await;
+    allot(&node, "empty", &[]).await;
+    for (booking, channel) in [("b-1", "fans"), ("b-2", "empty")] {
+        world.ask(&["CONFIG", "RESETSTAT"]);
+        node.done(best(booking, 2, "stalls", &[id(channel)])).await;
+        let [zrange, hget] = calls(&world, ["zrange", "hget"]);
+        assert!(zrange + hget < 50, "{channel}: ZRANGE {zrange} times, HGET {hget} times");
+    }
+    let [first, second] =
+        ["b-1", "b-2"].map(|booking| world.ask(&["HGET", &key("holds"), booking]));
+    assert!(first.contains(r#""400-0","400-1""#), "the best of the channel: {first}");
+    assert!(second.contains(r#""0-0","0-1""#), "the best there are: {second}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
