@@ -409,12 +409,8 @@ mod tests {
             (Failure::Refused(Refusal::EventNotFound), Wait::Nothing),
         ] {
             let told = move |_: &EventId, _: &_| Some(Err(failure.clone()));
-            let engine = Arc::new(EngineStub {
-                events: vec![event.clone()],
-                reach: Some(Ok(())),
-                hindrance: None,
-                told,
-            });
+            let engine =
+                Arc::new(EngineStub { events: vec![event.clone()], ..EngineStub::telling(told) });
             let keys = KeyDir::open(dir.path()).unwrap();
             let draws = Draws::open(dir.path(), engine, keys, None).unwrap();
             assert_eq!(draws.open_what_is_due().await, wait);

@@ -1,10 +1,11 @@
-//! An engine that only answers questions, as a test says.
+//! An engine that only answers questions, as a test says, and counts signs of life.
 
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
 use onrush_store::{Answer, Engine, Failure, Feed, FeedPage, Figures, Hindrance, Pending, Seq};
 use std::future::{Future, pending, ready};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// What it answers; `None` is no answer at all.
@@ -13,7 +14,7 @@ type Told = Option<Result<View, Failure>>;
 /// The next page of a feed.
 type NextPage<'a> = Pin<Box<dyn Future<Output = Result<Option<FeedPage>, String>> + Send + 'a>>;
 
-/// An engine with these events, which is asked and never changed.
+/// An engine with these events, which is asked and never changed otherwise.
 pub(crate) struct EngineStub<F> {
     pub(crate) events: Vec<EventId>,
     /// Whether it can be reached; `None` is no answer at all.
@@ -22,11 +23,23 @@ pub(crate) struct EngineStub<F> {
     pub(crate) hindrance: Option<Hindrance>,
     /// What is told of an event when this is asked.
     pub(crate) told: F,
+    /// How many signs of life it was given.
+    pub(crate) signs: AtomicU32,
+}
+
+impl<F: Fn(&EventId, &Query) -> Told> EngineStub<F> {
+    /// One that can be reached, without events in its list.
+    pub(crate) fn telling(told: F) -> Self {
+        let signs = AtomicU32::default();
+        Self { events: Vec::new(), reach: Some(Ok(())), hindrance: None, told, signs }
+    }
 }
 
 impl<F: Fn(&EventId, &Query) -> Told + Send + Sync + 'static> Engine for EngineStub<F> {
-    fn execute(&self, _: EventId, _: Command) -> Pending<Reply> {
-        unreachable!("nothing is changed here")
+    fn execute(&self, _: EventId, command: Command) -> Pending<Reply> {
+        assert!(matches!(command, Command::See { .. }), "nothing is changed here: {command:?}");
+        self.signs.fetch_add(1, Ordering::Relaxed);
+        answered(Ok(Reply::Done))
     }
 
     fn query(&self, event: EventId, query: Query) -> Pending<View> {

@@ -291,12 +291,26 @@ pub enum PlaceState {
         until: Time,
         /// Until when the visitor must show up; `None` once they have.
         arrive_by: Option<Time>,
+        /// Whether a sign of life would be written down now, of places with which they wait besides.
+        #[serde(default)]
+        see_due: bool,
     },
     /// The session is over, and what the visitor holds keeps the slot: no other place can be had meanwhile.
     Ended {
         /// When the last of the holds runs out, and the slot with it.
         until: Time,
     },
+}
+
+impl PlaceState {
+    /// Whether a sign of life would be written down now.
+    #[must_use]
+    pub const fn see_due(&self) -> bool {
+        match self {
+            Self::Queued { see_due, .. } | Self::Active { see_due, .. } => *see_due,
+            Self::Ended { .. } => false,
+        }
+    }
 }
 
 /// A booking.

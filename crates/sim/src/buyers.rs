@@ -384,7 +384,7 @@ impl Buyer {
                 self.is_in = false;
                 self.deadline = lapses_at.or(self.deadline);
             }
-            PlaceState::Active { until, arrive_by } => {
+            PlaceState::Active { until, arrive_by, see_due: _ } => {
                 self.is_in = true;
                 self.deadline = Some(arrive_by.unwrap_or(*until));
             }

@@ -131,7 +131,7 @@ mod tests {
         let told = |_: &EventId, _: &Query| -> Option<Result<View, Failure>> {
             unreachable!("the engine has no texts")
         };
-        let stub = EngineStub { events: Vec::new(), reach: Some(Ok(())), hindrance: None, told };
+        let stub = EngineStub::telling(told);
         let looks = Looks::new(Arc::new(stub));
         let event: EventId = "e".parse().unwrap();
         let reads = Arc::new(AtomicUsize::new(0));

@@ -80,7 +80,7 @@ impl PlaceBody {
             PlaceState::Queued { position, total, lapses_at, see_due: _ } => {
                 Self::Queued { place, number, position, total, lapses_at, as_of: None }
             }
-            PlaceState::Active { until, arrive_by } => {
+            PlaceState::Active { until, arrive_by, see_due: _ } => {
                 Self::Active { place, number, until, arrive_by, pass: pass(place, until) }
             }
             PlaceState::Ended { until } => Self::Ended { place, number, until },

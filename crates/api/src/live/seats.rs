@@ -169,7 +169,7 @@ mod tests {
             let plans = PlanDir::open(dir.path(), None).unwrap();
             let nowhere = Err(Failure::Refused(Refusal::EventNotFound));
             let told = move |_: &EventId, _: &_| answers.then(|| nowhere.clone());
-            let engine = EngineStub { events: vec![], reach: Some(Ok(())), hindrance: None, told };
+            let engine = EngineStub::telling(told);
             let boards = Boards::new(Arc::new(engine), plans);
             for number in 0..3 {
                 let event: EventId = format!("made-up-{number}").parse().unwrap();

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use indexmap::IndexMap;
 use onrush_core::ids::EventId;
 use onrush_core::question::{BookingOf, EventNow, PlaceOf};
-use onrush_core::view::{PlaceState, PlaceView};
+use onrush_core::view::PlaceView;
 use onrush_core::{Command, Refusal, Time};
 use onrush_store::{Answer, Ask, Failure};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ const AT_ONCE: usize = 256;
 #[derive(Default)]
 pub(super) struct Due {
     positions: Vec<Arc<Conn>>,
+    /// Streams of shoppers, who may wait with other places besides.
+    shoppers: Vec<Arc<Conn>>,
     expiring: bool,
     seats: bool,
     admission: bool,
@@ -65,6 +67,7 @@ impl Hub {
     async fn tell(self: Arc<Self>, event: EventId, due: Due) {
         let _telling = Telling { hub: &self, event: &event };
         self.tell_positions(&due.positions).await;
+        self.look_at_shoppers(&due.shoppers).await;
         if due.expiring
             && let Err(error) = self.tell_expiring(&event).await
         {
@@ -88,12 +91,7 @@ impl Hub {
     async fn tell_positions(&self, conns: &[Arc<Conn>]) {
         let mut parts = conns.chunks(AT_ONCE);
         while let Some(part) = parts.next() {
-            // All are asked before any answer is awaited, so that they are decided and committed together.
-            let ask = |conn: &Arc<Conn>| {
-                let place = PlaceOf { user: conn.user.clone(), place: conn.place };
-                self.engine.ask_since(conn.event.clone(), place, conn.as_of())
-            };
-            let answers = join_all(part.iter().map(ask).collect::<Vec<_>>()).await;
+            let answers = self.places_of(part).await;
             let is_away = answers.contains(&Err(Failure::Unreachable));
             for (conn, answer) in part.iter().zip(answers) {
                 self.tell_position(conn, answer);
@@ -102,6 +100,29 @@ impl Hub {
                 // The others are asked for at their next turn.
                 let others = parts.by_ref().flatten();
                 others.for_each(|conn| conn.seen_moves.store(u64::MAX, Ordering::Relaxed));
+            }
+        }
+    }
+
+    /// Where these visitors stand.
+    async fn places_of(&self, conns: &[Arc<Conn>]) -> Vec<Result<Answer<PlaceView>, Failure>> {
+        // All are asked before any answer is awaited, so that they are decided and committed together.
+        let ask = |conn: &Arc<Conn>| {
+            let place = PlaceOf { user: conn.user.clone(), place: conn.place };
+            self.engine.ask_since(conn.event.clone(), place, conn.as_of())
+        };
+        join_all(conns.iter().map(ask).collect::<Vec<_>>()).await
+    }
+
+    /// Nothing is told to shoppers: the feed has what concerns them. But the places with which they
+    /// wait besides do not lapse.
+    async fn look_at_shoppers(&self, conns: &[Arc<Conn>]) {
+        for part in conns.chunks(AT_ONCE) {
+            for (conn, answer) in part.iter().zip(self.places_of(part).await) {
+                if let Ok(answer) = answer {
+                    self.give_sign_of_life(conn, &answer.value);
+                    conn.set_as_of(answer.as_of);
+                }
             }
         }
     }
@@ -143,9 +164,9 @@ impl Hub {
         self.streams().events.get(event).is_none_or(|channel| channel.moved_at < at)
     }
 
-    /// A visitor who waits with a stream open is there: their place does not lapse.
+    /// A visitor with a stream open is there: the places with which they wait do not lapse.
     fn give_sign_of_life(&self, conn: &Conn, place: &PlaceView) {
-        if matches!(place.state, PlaceState::Queued { see_due: true, .. }) {
+        if place.state.see_due() {
             let command = Command::See { place: place.place, user: conn.user.clone() };
             // Nobody waits for the answer: a sign that is lost is given again at the next look.
             drop(self.engine.execute(conn.event.clone(), command));
@@ -252,6 +273,9 @@ impl Streams {
                     due.entry(conn.event.clone()).or_default().positions.push(conn);
                 } else {
                     conn.send(Message::keep_alive());
+                    if conn.doing() == Doing::Shopping && !telling {
+                        due.entry(conn.event.clone()).or_default().shoppers.push(conn);
+                    }
                 }
             }
             self.ring[next].push(weak);
@@ -300,7 +324,7 @@ mod tests {
     use onrush_core::ids::{PlaceId, UserId};
     use onrush_core::question::Query;
     use onrush_core::settings::RoomSettings;
-    use onrush_core::view::AvailabilityView;
+    use onrush_core::view::{AvailabilityView, PlaceState};
     use onrush_core::{Time, View};
     use std::sync::atomic::AtomicBool;
     use tokio::time::timeout;
@@ -342,12 +366,7 @@ mod tests {
             let is_silent = is_silent.clone();
             move |event: &EventId, query: &Query| told(event, query, &is_silent).map(Ok)
         };
-        let engine = Arc::new(EngineStub {
-            events: vec![],
-            reach: Some(Ok(())),
-            hindrance: None,
-            told: answers,
-        });
+        let engine = Arc::new(EngineStub::telling(answers));
         let keys = KeyDir::open(dir.path()).unwrap();
         let boards = Boards::new(engine.clone(), PlanDir::open(dir.path(), None).unwrap());
         let passes = PassSigner::open(&keys, "onrush").unwrap();
@@ -364,6 +383,38 @@ mod tests {
         assert!(!is_told(&hub, &streams[0]).await, "it tells nothing");
         assert!(is_told(&hub, &streams[1]).await, "its line moves");
         assert!(!hub.streams().events[&event("works")].telling);
+        hub.ended().await;
+    }
+
+    /// They wait with another place, whose last sign of life is long ago.
+    #[tokio::test(start_paused = true)]
+    async fn a_shopper_with_a_stream_open_gives_signs_of_life() {
+        let dir = tempfile::tempdir().unwrap();
+        let silent = AtomicBool::new(false);
+        let answers = move |event: &EventId, query: &Query| match query {
+            Query::Place(_) => {
+                let state = PlaceState::Active { until: Time(9), arrive_by: None, see_due: true };
+                Some(Ok(View::Place(PlaceView { place: PlaceId::from_u128(1), number: 1, state })))
+            }
+            Query::Bookings(_) => Some(Ok(View::Bookings(vec![]))),
+            _ => told(event, query, &silent).map(Ok),
+        };
+        let reach = Some(Ok(()));
+        let engine = EngineStub { reach, ..EngineStub::telling(answers) };
+        let engine = Arc::new(engine);
+        let keys = KeyDir::open(dir.path()).unwrap();
+        let boards = Boards::new(engine.clone(), PlanDir::open(dir.path(), None).unwrap());
+        let passes = PassSigner::open(&keys, "onrush").unwrap();
+        let limits = StreamLimits { all: 9, per_user: 9, per_address: 9 };
+        let hub = Hub::new(engine.clone(), Arc::new(boards), Arc::new(passes), limits);
+        let (event, user) = ("works".parse().unwrap(), "ann".parse().unwrap());
+        let open = hub.open(event, user, None, None).await.unwrap();
+        assert_eq!(open.conn.doing(), Doing::Shopping);
+        // The look that begins with one is over by the next.
+        for _ in 0..2 {
+            while open.next().await.unwrap().kind() != Kind::KeepAlive {}
+        }
+        assert!(engine.signs.load(Ordering::Relaxed) > 0);
         hub.ended().await;
     }
 }

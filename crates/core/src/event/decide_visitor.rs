@@ -108,11 +108,8 @@ impl Event {
     ) -> Result<Decision, Refusal> {
         self.standing(at, place, user)?;
         let first = self.user(user).and_then(|known| known.first_place);
-        let due = |idx: &Idx| {
-            self.room_settings().is_some_and(|settings| self.room.see_due(at, *idx, settings))
-        };
         // Whoever is there is so with all of their places.
-        let seen = self.room.places_of(first).filter(due).map(|idx| {
+        let seen = self.places_to_see(at, first).map(|idx| {
             let place = self.room.place(idx).id;
             Change::from(QueueChange::PlaceSeen { place, user: user.clone() })
         });
@@ -129,11 +126,12 @@ impl Event {
             return Err(Refusal::NotYourTurn);
         };
         let number = session.number;
+        let see_due = self.sees_others(at, session);
         let reply = |until| {
             Reply::Place(PlaceView {
                 place,
                 number,
-                state: PlaceState::Active { until, arrive_by: None },
+                state: PlaceState::Active { until, arrive_by: None, see_due },
             })
         };
         match session.state {
@@ -172,6 +170,21 @@ impl Event {
         let lapses_at =
             self.room_settings().and_then(|settings| self.room.lapses_at(idx, settings));
         lapses_at.is_some_and(|lapses_at| lapses_at <= at)
+    }
+
+    /// Whether a sign of life at `at` is worth writing down.
+    fn is_see_due(&self, at: Time, idx: Idx) -> bool {
+        self.room_settings().is_some_and(|settings| self.room.see_due(at, idx, settings))
+    }
+
+    /// Those of a user's waiting places, from the first on, of which that is so.
+    fn places_to_see(&self, at: Time, first: Option<Idx>) -> impl Iterator<Item = Idx> + '_ {
+        self.room.places_of(first).filter(move |idx| self.is_see_due(at, *idx))
+    }
+
+    /// Whether who is in the room waits with a place of which that is so.
+    fn sees_others(&self, at: Time, session: &Session) -> bool {
+        self.places_to_see(at, self.users[session.user].first_place).next().is_some()
     }
 
     /// Before a draw nobody is ahead of anybody.
@@ -215,18 +228,19 @@ impl Event {
             position: self.positions_mean_something().then(|| self.room.position(idx)),
             total: self.room.waiting(),
             lapses_at: settings.and_then(|settings| self.room.lapses_at(idx, settings)),
-            see_due: settings.is_some_and(|settings| self.room.see_due(at, idx, settings)),
+            see_due: self.is_see_due(at, idx),
         };
         PlaceView { place: place.id, number: place.number, state }
     }
 
     fn session_view(&self, at: Time, session: &Session) -> PlaceView {
+        let see_due = self.sees_others(at, session);
         let state = match session.state {
             SessionState::Invited { until, arrive_by } if session.state.may_hold(at) => {
-                PlaceState::Active { until, arrive_by: Some(arrive_by) }
+                PlaceState::Active { until, arrive_by: Some(arrive_by), see_due }
             }
             SessionState::Active { until } if at < until => {
-                PlaceState::Active { until, arrive_by: None }
+                PlaceState::Active { until, arrive_by: None, see_due }
             }
             SessionState::Invited { .. } | SessionState::Active { .. } | SessionState::Ended => {
                 PlaceState::Ended { until: self.slot_kept_until(at, session) }

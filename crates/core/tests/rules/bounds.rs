@@ -298,6 +298,26 @@ fn a_place_says_when_it_lapses_and_is_not_there_from_then_on() {
     stage.refused(crate::stage::leave(2, "bob"), "PLACE_NOT_FOUND");
 }
 
+/// A sign of life counts for all places: whoever shops gives it for those that wait.
+#[test]
+fn a_session_says_whether_a_place_that_waits_besides_needs_a_sign_of_life() {
+    let settings = RoomSettings { place_ttl_ms: 60_000, places_per_user: 2, ..room(1) };
+    let mut stage = Stage::with_room(settings);
+    stage.ok(join(1, "ann"));
+    stage.tick();
+    stage.ok(join(2, "ann"));
+    for (passed_ms, due) in [(9_999, false), (1, true), (49_999, true)] {
+        stage.pass_ms(passed_ms);
+        assert_eq!(stage.place("ann").expect("a session").state.see_due(), due, "{passed_ms}");
+    }
+    let Reply::Place(view) = stage.ok(arrive(1, "ann")) else { panic!("a place") };
+    assert!(view.state.see_due());
+    let see = Command::See { place: view.place, user: "ann".parse().expect("an id") };
+    stage.ok(see);
+    assert!(!stage.place("ann").expect("a session").state.see_due());
+    stage.check_recovery();
+}
+
 #[test]
 fn an_event_is_not_archived_while_somebody_waits_or_is_in_or_something_is_held() {
     let archive = || Command::Archive { reason: reason() };

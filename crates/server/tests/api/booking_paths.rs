@@ -520,3 +520,29 @@ async fn the_paths_agree_on_a_session_that_is_over_while_a_hold_lives() {
     assert_eq!(available(shop, "s").await, json!(["A-1", "A-2", "A-3"]));
     guest.request().await.expect(200);
 }
+
+/// Also while they hold a seat: then nobody asks for their place but for its sake.
+#[tokio::test]
+async fn who_shops_keeps_the_places_with_which_they_wait_besides() {
+    let room = json!({"capacity": 1, "places_per_user": 2, "place_ttl_ms": 300_000,
+        "session_ms": 1_500_000});
+    let sandboxed = s3_shop(room).await;
+    let shop = &sandboxed.shop;
+    let guest = shop.guest().await;
+    let take = |key: &str| guest.ask("POST", "/events/s/queue").key(key).send();
+    take("1").await.expect(202);
+    let second = take("2").await.expect(202).json();
+    let path = format!("/events/s/queue?place={}", second["place"].as_str().unwrap());
+    guest.until_active("s").await;
+    for selects in [false, true] {
+        if selects {
+            guest.select("A-1").await.expect(200);
+        }
+        for _ in 0..4 {
+            assert_eq!(guest.stands().await["status"], "active");
+            shop.clock.advance_ms(100_000);
+        }
+        let place = guest.get(&path).await.expect(200).json();
+        assert_eq!(place["status"], "queued", "with a seat: {selects}");
+    }
+}

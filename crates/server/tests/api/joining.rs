@@ -97,6 +97,26 @@ async fn several_places_of_one_user_are_served_in_the_order_taken() {
     assert_eq!(guest.until_active("e").await["place"], second["place"]);
 }
 
+#[tokio::test]
+async fn who_shops_keeps_the_places_with_which_they_wait_besides() {
+    let shop = Shop::start().await;
+    let room = json!({"capacity": 1, "places_per_user": 2, "place_ttl_ms": 300_000,
+        "session_ms": 900_000});
+    shop.sale_with_room("e", room).await;
+    let guest = shop.guest().await;
+    let take = |key: &str| guest.ask("POST", "/events/e/queue").key(key).send();
+    take("1").await.expect(202);
+    let second = take("2").await.expect(202).json();
+    guest.until_active("e").await;
+    guest.ask("POST", "/events/e/queue/arrive").send().await.expect(200);
+    for _ in 0..4 {
+        shop.clock.advance_ms(100_000);
+        assert_eq!(guest.place("e").await["status"], "active");
+    }
+    let path = format!("/events/e/queue?place={}", second["place"].as_str().unwrap());
+    assert_eq!(guest.get(&path).await.expect(200).json()["status"], "queued");
+}
+
 /// A trap: anyone polling at position 1 gets a pass without leaving the queue.
 #[tokio::test]
 async fn polling_at_position_1_gives_no_pass_and_takes_no_slot() {

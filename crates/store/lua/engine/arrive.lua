@@ -11,7 +11,7 @@ local out = open(PLACE_FIELDS)
 if out then return out end
 
 local user = A(2)
-local where, session = standing(user, A(1))
+local where, session, u = standing(user, A(1))
 if not where then
   return no('PLACE_NOT_FOUND')
 end
@@ -25,4 +25,4 @@ if session.state == 'invited' then
   sessions.arrival(user, session)
   sessions.put(user, session)
 end
-return commit('{"place":' .. session_view(session) .. '}')
+return commit('{"place":' .. session_view(user, session, u) .. '}')

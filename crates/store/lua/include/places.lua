@@ -4,7 +4,8 @@
 --   place_left(user, u, place, how, stream)   a waiting place goes (how: left|lapsed|removed), with
 --                                             its change; put u afterwards
 --   leave_stream(stream, number)  takes it out of the stream of its user's places
---   waiting_view(user, place), session_view(s)   a PlaceView as JSON; nil for a session that is over
+--   waiting_view(user, place), session_view(user, s, u)   a PlaceView as JSON; nil for a session that is
+--                                             over
 --   has_lapsed(user, number), see_due(user, number)
 --   line.leave(user, number), line.see(user, number)
 --   line.position(user, number)   1 is the head; nil if it does not wait
@@ -124,17 +125,22 @@ local function place_left(user, u, place, how, stream)
   gone.add(place.id)
 end
 
-local function active_view(place, number, until_at, arrive_by)
+local function active_view(place, number, until_at, arrive_by, due)
   return '{"place":"' .. place .. '","number":' .. int(number) .. ',"status":"active","until":'
     .. int(until_at)
-    .. ',"arrive_by":' .. (arrive_by and int(arrive_by) or 'null') .. '}'
+    .. ',"arrive_by":' .. (arrive_by and int(arrive_by) or 'null')
+    .. ',"see_due":' .. (due and 'true' or 'false') .. '}'
 end
 
-local function session_view(s)
+local function session_view(user, s, u)
   if not sessions.may_hold(s, now) then
     return nil
   end
-  return active_view(s.place, s.number, s.until_at, s.arrive_by)
+  local due = false
+  for _, place in ipairs(users.places_of(u)) do
+    due = due or see_due(user, place.number)
+  end
+  return active_view(s.place, s.number, s.until_at, s.arrive_by, due)
 end
 
 local function waiting_view(user, place)

@@ -15,19 +15,19 @@ if out then return out end
 local user, place = A(1), A(2)
 
 if place ~= '' then
-  local where, found = standing(user, place)
+  local where, found, u = standing(user, place)
   local view
   if where == 'waiting' then
     view = waiting_view(user, found)
   elseif where == 'in' then
-    view = session_view(found) or ended_view(found, users.get(user))
+    view = session_view(user, found, u) or ended_view(found, u)
   end
   if view then return commit(view) end
   return no('PLACE_NOT_FOUND')
 end
 
-local session = sessions.get(user)
-local view = session and session_view(session)
+local session, u = sessions.get(user), users.get(user)
+local view = session and session_view(user, session, u)
 if view then return commit(view) end
 
 -- The user's places in the order of the stream. It lacks what was taken before the event allowed
@@ -50,7 +50,6 @@ local function as_streamed(places)
   return streamed
 end
 
-local u = users.get(user)
 local places = users.places_of(u)
 if A(3) == '1' and PLACES then
   places = as_streamed(places)

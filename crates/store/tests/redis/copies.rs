@@ -153,7 +153,7 @@ async fn copy_says_what_redis_says_at_the_same_decision() {
                     })
                     .await;
                     told_here += 1;
-                    if let PlaceState::Queued { see_due: true, .. } = by_redis.value.state {
+                    if by_redis.value.state.see_due() {
                         dues += 1;
                     }
                 }

@@ -125,7 +125,7 @@ async fn a_full_redis_that_is_flushed_is_filled_again() {
     assert_as_archived(&redis, &archive, &event).await;
     // It is listed after it is open.
     let listed = || async { engine.events().await.ok().filter(|listed| !listed.value.is_empty()) };
-    assert_eq!(until("a line in the list", listed).await.value, [event.clone()]);
+    assert_eq!(until("a line in the list", listed).await.value, std::slice::from_ref(&event));
 }
 
 #[tokio::test]

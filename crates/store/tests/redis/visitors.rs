@@ -428,7 +428,7 @@ async fn an_outage_ends_no_place_and_is_made_up_for_once() {
     let view = other.place(user(0), None).await.expect("the session is still there");
     let until = later.plus_ms(room.session_ms);
     let arrive_by = Some(later.plus_ms(room.arrive_ms));
-    assert_eq!(view.state, PlaceState::Active { until, arrive_by });
+    assert_eq!(view.state, PlaceState::Active { until, arrive_by, see_due: false });
     let resumed = world.decisions().await.into_iter().flat_map(|entry| entry.changes);
     let gaps: Vec<_> = resumed
         .filter_map(|change| match change {

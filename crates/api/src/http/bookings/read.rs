@@ -269,7 +269,7 @@ mod tests {
             Some(Ok(View::Bookings(theirs.into_iter().collect())))
         };
         let events: Vec<EventId> = (0..1_000).map(name).collect();
-        let engine = EngineStub { events: Vec::new(), reach: Some(Ok(())), hindrance: None, told };
+        let engine = EngineStub::telling(told);
         let user: UserId = "ann".parse().unwrap();
         let (mut after, mut found) = (None, Vec::new());
         for page in 1..=10 {

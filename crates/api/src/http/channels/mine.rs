@@ -184,7 +184,7 @@ mod tests {
             };
             Some(Ok(view))
         };
-        let stub = EngineStub { events: vec![], reach: Some(Ok(())), hindrance: None, told };
+        let stub = EngineStub::telling(told);
         let engine: Arc<dyn Engine> = Arc::new(stub);
         let dir = tempfile::tempdir().unwrap();
         let plans = PlanDir::open(dir.path(), None).unwrap();

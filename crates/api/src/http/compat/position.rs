@@ -6,6 +6,7 @@ use crate::http::body::json;
 use crate::http::caller::{Strict, Visitor};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
+use crate::http::queue::place::give_sign_of_life;
 use crate::http::state::Sale;
 use crate::json::ids::IdText;
 use axum::extract::State;
@@ -80,6 +81,10 @@ pub async fn position(
         json(StatusCode::OK, &PositionBody::Active { state, seat_id, expire_time: seconds(until) })
     };
     if let Some(chosen) = chosen(&holds, at) {
+        // Who pays for one place may wait with others, and is there with these too.
+        if let Ok(Some(view)) = place(&sale, &event, &user).await {
+            give_sign_of_life(&sale, &event, &user, &view).await;
+        }
         let state = if chosen.paying { State3::PaymentPending } else { State3::SeatSelected };
         return Ok(active(state, Some(chosen.seat.as_str()), chosen.until));
     }
@@ -88,20 +93,15 @@ pub async fn position(
         None => json(StatusCode::OK, &PositionBody::NotFound),
     };
     let Some(view) = place(&sale, &event, &user).await? else { return Ok(without_place()) };
+    give_sign_of_life(&sale, &event, &user, &view).await;
     match view.state {
-        PlaceState::Queued { position, total, see_due, lapses_at: _ } => {
-            if see_due {
-                // If it fails, the next question is a sign of life as well.
-                if let Err(failure) =
-                    sale.run::<()>(&event, Command::See { place: view.place, user }).await
-                {
-                    tracing::debug!(%failure, %event, "a sign of life was not written down");
-                }
-            }
+        PlaceState::Queued { position, total, .. } => {
             Ok(json(StatusCode::OK, &PositionBody::Queued { position, total }))
         }
-        PlaceState::Active { until, arrive_by: None } => Ok(active(State3::Active, None, until)),
-        PlaceState::Active { until, arrive_by: Some(arrive_by) } => {
+        PlaceState::Active { until, arrive_by: None, .. } => {
+            Ok(active(State3::Active, None, until))
+        }
+        PlaceState::Active { until, arrive_by: Some(arrive_by), .. } => {
             // The inherited paths know no showing up: whoever learns that they are in has shown up,
             // and has the whole session.
             let arrive = Command::Arrive { place: view.place, user };

@@ -15,7 +15,7 @@ use onrush_base::auth::unix_now_s;
 use onrush_base::metrics::count;
 use onrush_core::ids::{EventId, PlaceId, UserId};
 use onrush_core::question::PlaceOf;
-use onrush_core::view::{PlaceState, PlaceView};
+use onrush_core::view::PlaceView;
 use onrush_core::{Command, Refusal};
 use onrush_store::{Ask, Failure};
 use std::sync::Arc;
@@ -40,6 +40,22 @@ pub(in crate::http) async fn find_place(
     place: Option<PlaceId>,
 ) -> Result<PlaceView, Problem> {
     Ok(sale.engine.ask(event.clone(), PlaceOf { user: user.clone(), place }).await?.value)
+}
+
+/// Who asks is there, with all of their places: writes it down if that is due.
+pub(in crate::http) async fn give_sign_of_life(
+    sale: &Sale,
+    event: &EventId,
+    user: &UserId,
+    view: &PlaceView,
+) {
+    if view.state.see_due() {
+        let command = Command::See { place: view.place, user: user.clone() };
+        // If it fails, the next question is a sign of life as well.
+        if let Err(failure) = sale.run::<()>(event, command).await {
+            tracing::debug!(%failure, %event, "a sign of life was not written down");
+        }
+    }
 }
 
 /// Where the visitor stands. A sign of life, but not an arrival.
@@ -67,13 +83,7 @@ pub async fn position(
         }
         Err(failure) => return Err(failure.into()),
     };
-    if matches!(view.state, PlaceState::Queued { see_due: true, .. }) {
-        let command = Command::See { place: view.place, user: user.clone() };
-        // If it fails, the next question is a sign of life as well.
-        if let Err(failure) = sale.run::<()>(&event, command).await {
-            tracing::debug!(%failure, %event, "a sign of life was not written down");
-        }
-    }
+    give_sign_of_life(&sale, &event, &user, &view).await;
     Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view).told(as_of)))
 }
 

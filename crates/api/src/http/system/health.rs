@@ -142,7 +142,7 @@ mod tests {
         ] {
             let what = format!("{told:?}, {hindrance:?}");
             let engine =
-                EngineStub { events: vec![], reach: told, hindrance, told: |_: &_, _: &_| None };
+                EngineStub { reach: told, hindrance, ..EngineStub::telling(|_: &_, _: &_| None) };
             let found = match reach(&engine).await {
                 Reach::Answers => None,
                 Reach::Away(line) => Some(line),

@@ -353,8 +353,7 @@ mod tests {
             other => Some(Ok(View::Event(Box::new(samples::tests::view(other.as_str()))))),
         };
         let events = (0..EVENTS).map(name).collect();
-        let views =
-            views_in_time(&EngineStub { events, reach: Some(Ok(())), hindrance: None, told }).await;
+        let views = views_in_time(&EngineStub { events, ..EngineStub::telling(told) }).await;
         assert_eq!(begun.elapsed(), PATIENCE);
         let told: BTreeSet<EventId> = views.into_iter().map(|(event, _)| event).collect();
         let wanted = (0..EVENTS).filter(|number| ![3, 5].contains(number)).map(name);

@@ -167,11 +167,14 @@ impl Oracle {
 
     fn in_room(&self, at: Time, inside: &Inside) -> PlaceView {
         let lasts = inside.stay.lasts_at(at);
+        let see_due = self.is_any_sign_due(at, &inside.user);
         let state = match inside.stay {
             Stay::Invited { until, arrive_by } if lasts => {
-                PlaceState::Active { until, arrive_by: Some(arrive_by) }
+                PlaceState::Active { until, arrive_by: Some(arrive_by), see_due }
             }
-            Stay::Active { until } if lasts => PlaceState::Active { until, arrive_by: None },
+            Stay::Active { until } if lasts => {
+                PlaceState::Active { until, arrive_by: None, see_due }
+            }
             Stay::Invited { .. } | Stay::Active { .. } | Stay::Over => {
                 let live = self.live_of(&inside.user);
                 let ends = live.iter().filter_map(|id| self.bookings[id].state.until());

@@ -158,6 +158,11 @@ impl Oracle {
         unseen_ms >= every_ms && unseen_ms < room.place_ttl_ms
     }
 
+    /// Whether that is so of any place with which this user waits.
+    pub(super) fn is_any_sign_due(&self, at: Time, user: &UserId) -> bool {
+        self.line.iter().any(|it| it.user == *user && self.is_sign_due(at, it))
+    }
+
     pub(super) fn see(&mut self, at: Time, place: PlaceId, user: &UserId) -> Answer {
         self.find_place(at, place, user).ok_or(Refusal::PlaceNotFound)?;
         for index in 0..self.line.len() {
@@ -187,7 +192,8 @@ impl Oracle {
             Stay::Active { until } => until,
             Stay::Over => return Err(Refusal::SessionOver),
         };
-        let state = PlaceState::Active { until, arrive_by: None };
+        let see_due = self.is_any_sign_due(at, user);
+        let state = PlaceState::Active { until, arrive_by: None, see_due };
         Ok(Reply::Place(PlaceView { place, number, state }))
     }
 
