@@ -399,9 +399,7 @@ mod tests {
             Query::Bookings(_) => Some(Ok(View::Bookings(vec![]))),
             _ => told(event, query, &silent).map(Ok),
         };
-        let reach = Some(Ok(()));
-        let engine = EngineStub { reach, ..EngineStub::telling(answers) };
-        let engine = Arc::new(engine);
+        let engine = Arc::new(EngineStub::telling(answers));
         let keys = KeyDir::open(dir.path()).unwrap();
         let boards = Boards::new(engine.clone(), PlanDir::open(dir.path(), None).unwrap());
         let passes = PassSigner::open(&keys, "onrush").unwrap();
