@@ -365,14 +365,19 @@ async fn open_embedded(
         0 => Duration::MAX,
         ms => Duration::from_millis(ms.into()),
     };
-    let accept_restored = options.accept_restored || config.accept_restored;
+    let accept = config.accept_restored;
+    let accept_restored = options.accept_restored || accept;
     let runtime = options.runtime.or(Some(runtime));
     let options = Options { runtime, accept_restored, longest_wait, ..options };
-    let engine = tokio::task::spawn_blocking(move || Embedded::open(&data, options)).await;
-    let engine = match engine {
-        Ok(opened) => Arc::new(opened.map_err(StartError::Engine)?),
-        Err(error) => return Err(StartError::Data(io::Error::other(error))),
-    };
+    let opened = tokio::task::spawn_blocking(move || {
+        if accept {
+            // Of a ledger in its file this is the second time, which does no harm.
+            restored::note(&data).map_err(StartError::Data)?;
+        }
+        Embedded::open(&data, options).map_err(StartError::Engine)
+    });
+    let opened = opened.await.map_err(|error| StartError::Data(io::Error::other(error)))?;
+    let engine = Arc::new(opened?);
     let pairing = Pairing::begin(engine.clone(), ledger, position).await;
     Ok((engine, clock, pairing.map_err(StartError::Unavailable)?))
 }
