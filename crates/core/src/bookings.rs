@@ -8,6 +8,7 @@ use crate::limits::ENDED_KNOWN_MS;
 use crate::time::Time;
 use crate::users::Users;
 use crate::view::HoldView;
+use hashbrown::HashMap;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,8 +26,6 @@ pub(crate) struct Hold {
     newer: Option<Idx>,
     pub(crate) payments: u8,
     pub(crate) extensions: u8,
-    /// The last extension that had a name: few holds are extended, and all of them take room.
-    pub(crate) extended_by: Option<Box<ExtensionId>>,
     /// Tickets that were let in, by their number.
     pub(crate) checked_in: Vec<CheckIn>,
 }
@@ -96,6 +95,9 @@ pub(crate) struct Bookings {
     expiries: BTreeSet<HoldDeadline>,
     forgets: BTreeSet<HoldDeadline>,
     ended: Ended,
+    /// The extensions that had a name, in their order; only of bookings that have any: few do, and all
+    /// would take room.
+    extensions_named: HashMap<Idx, Vec<ExtensionId>, foldhash::fast::FixedState>,
 }
 
 impl Bookings {
@@ -184,7 +186,6 @@ impl Bookings {
             newer: None,
             payments: 0,
             extensions: 0,
-            extended_by: None,
             checked_in: Vec::new(),
         };
         let idx = self.table.insert(hold);
@@ -204,6 +205,7 @@ impl Bookings {
 
     pub(crate) fn remove(&mut self, idx: Idx, users: &mut Users) {
         self.drop_deadlines(idx);
+        self.extensions_named.remove(&idx);
         let hold = self.table.remove(idx);
         let (user, newer) = (&mut users[hold.user], hold.newer);
         if newer == Some(idx) {
@@ -274,7 +276,7 @@ impl Bookings {
                 broken.push(format!("bookings: {what}"));
             }
         };
-        let (mut live, mut ended) = (0, 0);
+        let (mut live, mut ended, mut named) = (0, 0, 0);
         for (idx, hold) in self.table.iter() {
             if let Some(at) = hold.state.until() {
                 live += 1;
@@ -289,6 +291,9 @@ impl Bookings {
                     "every ended one can be forgotten",
                 );
             }
+            let names = self.extensions_named(idx).len();
+            named += usize::from(names > 0);
+            expect(names <= usize::from(hold.extensions), "an extension has one name at most");
             let latest = users[hold.user].last_hold == Some(idx);
             let after = hold.newer.map(|newer| self.table[newer].older);
             expect(
@@ -303,6 +308,8 @@ impl Bookings {
         expect(self.expiries.len() == live, "only live holds expire");
         expect(self.forgets.len() == ended, "only ended bookings are forgotten");
         expect(self.ended.total() == ended, "ended bookings are counted for their users");
+        let are_theirs = self.extensions_named.len() == named;
+        expect(are_theirs, "only bookings that are there have extensions with names");
     }
 }
 
@@ -322,11 +329,15 @@ impl Bookings {
 
     /// Counts one more extension, and remembers its name, if it has one.
     pub(crate) fn count_extension(&mut self, idx: Idx, extension: Option<ExtensionId>) {
-        let hold = &mut self.table[idx];
-        hold.extensions += 1;
+        self.table[idx].extensions += 1;
         if let Some(extension) = extension {
-            hold.extended_by = Some(Box::new(extension));
+            self.extensions_named.entry(idx).or_default().push(extension);
         }
+    }
+
+    /// A booking's extensions that had a name.
+    pub(crate) fn extensions_named(&self, idx: Idx) -> &[ExtensionId] {
+        self.extensions_named.get(&idx).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Lets the owner of a ticket in.
@@ -341,12 +352,14 @@ impl Bookings {
         &mut self,
         idx: Idx,
         payments: u8,
-        (extensions, extended_by): (u8, Option<ExtensionId>),
+        (extensions, named): (u8, Vec<ExtensionId>),
         checked_in: Vec<CheckIn>,
     ) {
         let hold = &mut self.table[idx];
-        (hold.extensions, hold.extended_by) = (extensions, extended_by.map(Box::new));
-        (hold.payments, hold.checked_in) = (payments, checked_in);
+        (hold.payments, hold.extensions, hold.checked_in) = (payments, extensions, checked_in);
+        if !named.is_empty() {
+            self.extensions_named.insert(idx, named);
+        }
     }
 }
 
@@ -379,6 +392,32 @@ mod tests {
             let idx = first(&it.bookings);
             it.bookings.table[idx].newer = None;
         });
+    }
+
+    #[test]
+    fn names_of_extensions_that_no_booking_has_are_noticed() {
+        let name = ExtensionId::from_u128(1);
+        complains(sale(), "an extension has one name at most", |it| {
+            let idx = it.bookings.find(&"b1".parse().unwrap());
+            it.bookings.extensions_named.insert(idx, vec![name]);
+        });
+        complains(sale(), "only bookings that are there have extensions with names", |it| {
+            let idx = it.bookings.find(&"b2".parse().unwrap());
+            it.bookings.remove(idx, &mut it.users);
+            it.bookings.extensions_named.insert(idx, vec![name]);
+        });
+    }
+
+    #[test]
+    fn a_booking_takes_the_names_of_its_extensions_with_it() {
+        let mut it = sale();
+        let idx = it.bookings.find(&"b2".parse().unwrap());
+        it.bookings.count_extension(idx, Some(ExtensionId::from_u128(1)));
+        it.bookings.count_extension(idx, None);
+        it.bookings.count_extension(idx, Some(ExtensionId::from_u128(2)));
+        assert_eq!(it.bookings.extensions_named(idx), [1, 2].map(ExtensionId::from_u128));
+        it.bookings.remove(idx, &mut it.users);
+        assert!(it.bookings.extensions_named.is_empty());
     }
 
     #[test]

@@ -219,8 +219,8 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "AskedTypes::is_empty")]
         types: AskedTypes,
     },
-    /// Gives a hold more time. The extension that was the last one again gives no more: it gets the
-    /// booking as it is.
+    /// Gives a hold more time. An extension that gave some and is asked for again gives no more: it gets
+    /// the booking as it is.
     Extend {
         /// The booking.
         booking: BookingId,

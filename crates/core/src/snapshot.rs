@@ -142,9 +142,9 @@ pub struct HoldRow {
     pub payments: u8,
     /// Extensions so far.
     pub extensions: u8,
-    /// The last of them that had a name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub extended_by: Option<ExtensionId>,
+    /// Those of them that had a name, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extensions_named: Vec<ExtensionId>,
     /// Tickets that were let in, by their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checked_in: Vec<CheckIn>,
@@ -179,7 +179,8 @@ pub struct GoneRow {
 ///
 /// Rows that an older version kept know nothing of places that are gone, not what claims were
 /// first told, not in which order a user held what they held within one millisecond, not when the
-/// engine was away, and not when a draw's list was fixed: what they lack is not held against them.
+/// engine was away, not when a draw's list was fixed, and not what extensions were called: what they
+/// lack is not held against them.
 #[must_use]
 pub fn agree(
     kept: impl IntoIterator<Item = SnapshotRow>,
@@ -216,6 +217,13 @@ fn is_kept(row: &SnapshotRow, expected: &SnapshotRow) -> bool {
                 entrants.fixed_at = None;
             }
             told.gaps.are_among(&expected.gaps) && **row == told
+        }
+        (SnapshotRow::Hold(row), SnapshotRow::Hold(expected))
+            if row.extensions_named != expected.extensions_named =>
+        {
+            let names = &row.extensions_named;
+            let told = HoldRow { extensions_named: names.clone(), ..expected.clone() };
+            names.iter().all(|name| expected.extensions_named.contains(name)) && *row == told
         }
         (row, expected) => row == expected,
     }
@@ -297,7 +305,7 @@ impl Event {
                 state: hold.state.clone(),
                 payments: hold.payments,
                 extensions: hold.extensions,
-                extended_by: hold.extended_by.as_deref().copied(),
+                extensions_named: self.bookings.extensions_named(idx).to_vec(),
                 checked_in: hold.checked_in.clone(),
                 payers: self.payers.of(idx),
             })
@@ -441,7 +449,7 @@ impl Event {
     fn restore_hold(&mut self, row: HoldRow) {
         let user = self.users.find_or_add(&row.terms.user);
         let idx = self.bookings.insert(Arc::clone(&row.terms), row.state, user, &mut self.users);
-        let extended = (row.extensions, row.extended_by);
+        let extended = (row.extensions, row.extensions_named);
         self.bookings.restore_counts(idx, row.payments, extended, row.checked_in);
         let (live, confirmed) = match self.bookings[idx].state {
             HoldState::Held { .. } | HoldState::Paying { .. } => (true, false),

@@ -273,7 +273,9 @@ impl Event {
         extension: Option<ExtensionId>,
     ) -> Result<Decision, Refusal> {
         let hold = self.booking_of(booking, user)?;
-        if extension.is_some() && extension == hold.extended_by.as_deref().copied() {
+        if let Some(extension) = extension
+            && self.bookings.extensions_named(self.bookings.find(booking)).contains(&extension)
+        {
             // Whatever became of the hold since: it was done, and is not done again.
             return Ok(Decision::nothing(Reply::Hold(hold.view())));
         }

@@ -1,7 +1,7 @@
 //! Last moments, exact bounds and plain texts: what a rule that is off by one, or says nothing, would
 //! get wrong.
 
-use crate::bookings::extend;
+use crate::bookings::{extend, extend_by};
 use crate::stage::{
     Stage, arrive, begin, booking_id, hold, hold_ga, join, leave, lines, reason, release, settings,
 };
@@ -9,7 +9,7 @@ use onrush_core::best::{Best, Together};
 use onrush_core::change::SetupChange;
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
-use onrush_core::ids::{PlaceId, UserId};
+use onrush_core::ids::{ExtensionId, PlaceId, UserId};
 use onrush_core::limits::{MAX_ID_BYTES, MAX_SEATS_PER_EVENT};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
@@ -240,6 +240,28 @@ fn rows_that_differ_do_not_agree() {
     });
     let later: Vec<SnapshotRow> = stage.event.snapshot().collect();
     assert!(!agree(rows.clone(), later.clone()) && !agree(later, rows));
+}
+
+#[test]
+fn names_of_extensions_that_an_older_version_did_not_keep_are_not_missed() {
+    let mut stage = Stage::flash();
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.pass_ms(1_000);
+    stage.ok(extend_by("b1", "ann", 7));
+    let rows: Vec<SnapshotRow> = stage.event.snapshot().collect();
+    let with = |names: &[u128]| {
+        let names: Vec<_> = names.iter().copied().map(ExtensionId::from_u128).collect();
+        let mut rows = rows.clone();
+        for row in &mut rows {
+            if let SnapshotRow::Hold(row) = row {
+                row.extensions_named.clone_from(&names);
+            }
+        }
+        rows
+    };
+    assert_eq!(with(&[7]), rows);
+    assert!(agree(with(&[]), rows.clone()) && !agree(rows.clone(), with(&[])));
+    assert!(!agree(with(&[8]), rows.clone()) && !agree(with(&[7, 8]), rows.clone()));
 }
 
 #[test]

@@ -1,11 +1,15 @@
--- Gives a hold more time. The extension that was the last one again gives no more: it gets the booking
--- as it is.
+-- Gives a hold more time. An extension that gave some and is asked for again gives no more: it gets the
+-- booking as it is.
 --
 -- Args      1 booking · 2 user · 3 the extension, '' if it has no name
 -- Reply     {"hold":…}
 -- Refusals  RESERVATION_NOT_FOUND ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS
 --           EXTENSION_LIMIT CANNOT_CANCEL
 -- Changes   hold_extended
+--
+-- Hash `extended`: the names of a booking's extensions, 32 digits each, with commas between them, where
+-- some had one. It is a key of its own since an older version reads the hash `holds` as well. That version
+-- leaves a field behind as it forgets the booking: of one that was never extended it is an earlier one's.
 --#include begin
 --#include change
 --#include gaps
@@ -20,7 +24,13 @@ local hold = booking_of(A(1), A(2))
 local extension = A(3)
 if not hold then
   return no('RESERVATION_NOT_FOUND')
-elseif extension ~= '' and extension == hold.extended_by then
+end
+
+local named = ''
+if extension ~= '' and hold.extensions ~= '0' then
+  named = redis.call('HGET', K.extended, hold.booking) or ''
+end
+if extension ~= '' and string.find(named, extension, 1, true) then
   return commit(hold_reply(hold))
 elseif hold.state == 'paying' then
   return no('CANNOT_CANCEL')
@@ -39,7 +49,7 @@ change('{"hold_extended":{"booking":"' .. hold.booking .. '","until":' .. int(ex
   .. (extension == '' and '' or ',"extension":"' .. extension .. '"') .. '}}')
 set_state(hold, 'held', extended)
 if extension ~= '' then
-  hold.extended_by = extension
+  redis.call('HSET', K.extended, hold.booking, named == '' and extension or named .. ',' .. extension)
 end
 hold.extensions = int(hold.extensions + 1)
 hold_put(hold)

@@ -20,14 +20,13 @@
 --   expire_hold(booking), forget_hold(booking), move_hold(booking, gap_ms)   what ticks and recoveries do
 --
 -- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments,
--- extensions, checkins, lines, prices, sources, types, payers, extended_by, asked }: state
+-- extensions, checkins, lines, prices, sources, types, payers, asked }: state
 -- held|paying|confirmed|released|expired|cancelled; `before` is nil unless paying; payment is '' for
 -- none; checkins is 'ticket:at[:scan],…' by ticket; lines is JSON, and so is asked, '' unless seats were left
 -- to the rules; prices are as prices.lua gives them, and sources as channels.lua does; types are
 -- id,price,proof,name,line:quantity,…/…;asked: the units of each type (names encoded, lines counted
--- from 0), and what was named as JSON; payers are as payers.lua gives them; extended_by is the last
--- extension that had a name. In the hash these are one field,
--- prices;@sources;#types;&payers;+extended_by;asked, without those that are ''.
+-- from 0), and what was named as JSON; payers are as payers.lua gives them. In the hash these are one
+-- field, prices;@sources;#types;&payers;asked, without those that are ''.
 -- All are texts as in the hash, except the numbers `time` and `before`. In the hash all but the id
 -- stand between bars, as shared.lua reads and writes them. Deadlines: 1:<booking> when it expires,
 -- 6:<booking> when it may be forgotten.
@@ -72,10 +71,6 @@ local function hold_get(booking)
   if string.sub(hold.asked, 1, 1) == '&' then
     hold.payers, hold.asked = string.match(hold.asked, '^&([^;]*);(.*)$')
   end
-  hold.extended_by = ''
-  if string.sub(hold.asked, 1, 1) == '+' then
-    hold.extended_by, hold.asked = string.match(hold.asked, '^%+(%x*);(.*)$')
-  end
   hold.waits_in = hold_deadline(hold)
   return hold
 end
@@ -94,8 +89,7 @@ local function hold_put(hold, u)
   local more = (hold.prices == '' and '' or hold.prices .. ';')
     .. (hold.sources == '' and '' or '@' .. hold.sources .. ';')
     .. (hold.types == '' and '' or '#' .. hold.types .. ';')
-    .. (hold.payers == '' and '' or '&' .. hold.payers .. ';')
-    .. (hold.extended_by == '' and '' or '+' .. hold.extended_by .. ';') .. hold.asked
+    .. (hold.payers == '' and '' or '&' .. hold.payers .. ';') .. hold.asked
   redis.call('HSET', K.holds, hold.booking, hold_text(hold, more))
   if hold.waits_in and hold.waits_in ~= kind then
     redis.call('ZREM', K.deadlines, hold.waits_in .. hold.booking)
@@ -204,8 +198,7 @@ local function new_hold(booking, user, lines, prices, price)
     booking = booking, state = 'held', user = user, amount = int(price + fee), fee = int(fee),
     created = int(now), time = now + tonumber(M.hold_ttl_ms), payment = '', refund = '0',
     payments = '0', extensions = '0', checkins = '',
-    lines = lines, prices = prices, sources = '', types = '', payers = '',
-    extended_by = '', asked = '',
+    lines = lines, prices = prices, sources = '', types = '', payers = '', asked = '',
   }
 end
 
@@ -276,6 +269,9 @@ local function forget_hold(booking)
   local u = users.get(hold.user)
   change('{"hold_forgotten":{"booking":"' .. booking .. '"}}')
   redis.call('HDEL', K.holds, booking)
+  if hold.extensions ~= '0' then
+    redis.call('HDEL', K.extended, booking)
+  end
   redis.call('ZREM', K.deadlines, hold.waits_in .. booking)
   users.remove_booking(u, booking)
   users.count_forgotten(u)

@@ -34,8 +34,9 @@ local K = {
   access = KEYS[22],
   channels = KEYS[23],
   payers = KEYS[24],
+  extended = KEYS[25],
 }
-local FIRST_STREAM = 25
+local FIRST_STREAM = 26
 
 local MAX_POOLS_PER_EVENT = 10000
 local MAX_SEATS_PER_EVENT = 250000

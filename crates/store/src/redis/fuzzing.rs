@@ -76,7 +76,7 @@ pub fn answer(event: &EventId, query: &Query, parts: Vec<Vec<u8>>) -> Result<Opt
     }
 }
 
-fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 19] {
+fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 20] {
     let Layout {
         meta,
         pools,
@@ -99,6 +99,7 @@ fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 19] {
         access,
         channels,
         payers,
+        extended,
     } = layout;
     [
         ("meta", meta),
@@ -119,6 +120,7 @@ fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 19] {
         ("access", access),
         ("channels", channels),
         ("payers", payers),
+        ("extended", extended),
         ("gone", gone),
     ]
 }

@@ -9,7 +9,7 @@ pub(super) const EVENTS: &str = "onrush:events";
 ///
 /// The event stands in braces, so that Redis Cluster keeps all of an event in one slot. Scripts have
 /// the order from here too (`lua/include/shared.lua`).
-pub(super) const PARTS: [&str; 24] = [
+pub(super) const PARTS: [&str; 25] = [
     "meta",
     "pools",
     "blocked",
@@ -34,6 +34,7 @@ pub(super) const PARTS: [&str; 24] = [
     "access",
     "channels",
     "payers",
+    "extended",
 ];
 
 /// The keys of one event.
@@ -121,6 +122,8 @@ parts! {
     channels;
     /// Hash: payer → units of their bookings.
     payers;
+    /// Hash: booking → the names of its extensions, where some had one.
+    extended;
 }
 
 impl EventKeys {

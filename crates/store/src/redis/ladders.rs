@@ -74,9 +74,9 @@ pub(super) fn ladders<'a>(
 
 /// What stands at the end of a hold: the prices of its lines, if they are others than the first, the
 /// channels that these came from, if there are any, the ticket types of its units, if they have any, who
-/// pays, if that was named, the last extension with a name, if there was one, and what was asked for.
+/// pays, if that was named, and what was asked for.
 pub(super) fn more_text(row: &HoldRow) -> String {
-    let HoldRow { terms, payers, extended_by, .. } = row;
+    let HoldRow { terms, payers, .. } = row;
     let mut text = String::new();
     if !terms.prices_minor.is_empty() {
         let prices: Vec<_> = terms.prices_minor.iter().map(ToString::to_string).collect();
@@ -93,9 +93,6 @@ pub(super) fn more_text(row: &HoldRow) -> String {
         let shown = |payer: Option<PayerId>| payer.map(|it| it.to_string()).unwrap_or_default();
         let _ = write!(text, "&{},{};", shown(payers.email), shown(payers.card));
     }
-    if let Some(extension) = extended_by {
-        let _ = write!(text, "+{extension};");
-    }
     if let Some(asked) = &terms.asked {
         text.push_str(&serde_json::to_string(asked).expect("what was asked can be written"));
     }
@@ -111,8 +108,6 @@ pub(super) struct More<'a> {
     pub(super) types: &'a str,
     /// By e-mail address and by card; `""` if nobody is named.
     pub(super) payers: [&'a str; 2],
-    /// The last extension with a name, or nothing.
-    pub(super) extended_by: &'a str,
     /// As JSON, or nothing.
     pub(super) asked: &'a str,
 }
@@ -137,12 +132,10 @@ impl<'a> More<'a> {
         };
         let named = rest.strip_prefix('&').and_then(|rest| rest.split_once(';'));
         let named = named.and_then(|(payers, rest)| Some((payers.split_once(',')?, rest)));
-        let (payers, rest) = match named {
+        let (payers, asked) = match named {
             Some(((email, card), rest)) => ([email, card], rest),
             None => (["", ""], rest),
         };
-        let extended = rest.strip_prefix('+').and_then(|rest| rest.split_once(';'));
-        let (extended_by, asked) = extended.unwrap_or(("", rest));
-        Self { prices, sources, types, payers, extended_by, asked }
+        Self { prices, sources, types, payers, asked }
     }
 }

@@ -67,6 +67,7 @@ pub(super) struct Layout {
     pub(super) access: Texts,
     pub(super) channels: Texts,
     pub(super) payers: Texts,
+    pub(super) extended: Texts,
 }
 
 /// A place in the queue as a member of sorted sets: it sorts by its number.
@@ -386,6 +387,10 @@ impl Layout {
             more: ladders::more_text(row),
         };
         self.holds.insert(terms.booking.to_string(), text.text());
+        if !row.extensions_named.is_empty() {
+            let named: Vec<_> = row.extensions_named.iter().map(ToString::to_string).collect();
+            self.extended.insert(terms.booking.to_string(), named.join(","));
+        }
         let deadline = match &row.state {
             HoldState::Held { until } | HoldState::Paying { until, .. } => Some(('1', *until)),
             HoldState::Confirmed { .. } | HoldState::Expired { payment: Some(_), .. } => None,
@@ -470,6 +475,7 @@ impl Layout {
             (keys.access(), &self.access),
             (keys.channels(), &self.channels),
             (keys.payers(), &self.payers),
+            (keys.extended(), &self.extended),
         ];
         for (key, texts) in hashes {
             let pairs: Vec<_> = texts.iter().map(|(field, text)| [field, text]).collect();

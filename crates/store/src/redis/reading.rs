@@ -28,6 +28,7 @@ impl Layout {
             keys.access(),
             keys.channels(),
             keys.payers(),
+            keys.extended(),
         ];
         let sets = [
             keys.queue(),
@@ -59,7 +60,7 @@ impl Layout {
             .map(redis::from_redis_value)
             .collect::<Result<_, _>>()
             .map_err(strange)?;
-        let texts = <[Texts; 14]>::try_from(texts).expect("an answer a question");
+        let texts = <[Texts; 15]>::try_from(texts).expect("an answer a question");
         let [
             meta,
             pools,
@@ -75,6 +76,7 @@ impl Layout {
             access,
             channels,
             payers,
+            extended,
         ] = texts;
         // Scores are whole numbers of at most 53 bits, which a double holds exactly.
         let whole = |line: Vec<(String, f64)>| -> Vec<(String, i64)> {
@@ -109,6 +111,7 @@ impl Layout {
             access,
             channels,
             payers,
+            extended,
         }))
     }
 }

@@ -119,8 +119,10 @@ impl Layout {
         for (user, text) in &self.users {
             rank.extend(UserText::read(text, user)?.bookings.split(',').zip(0_u32..));
         }
-        let mut holds: Vec<_> =
-            self.holds.iter().map(|(id, text)| hold_row(id, text)).collect::<Result<_, _>>()?;
+        let row = |(id, text): (&String, &String)| {
+            hold_row(id, text, self.extended.get(id).map_or("", String::as_str))
+        };
+        let mut holds: Vec<_> = self.holds.iter().map(row).collect::<Result<_, _>>()?;
         holds.sort_by_cached_key(|row: &HoldRow| {
             let terms = &row.terms;
             (terms.created_at, terms.user.clone(), rank.get(terms.booking.as_str()).copied())
@@ -329,7 +331,7 @@ impl Layout {
     }
 }
 
-fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
+fn hold_row(id: &str, text: &str, extended: &str) -> Result<HoldRow, String> {
     let text = HoldText::read(text, id)?;
     let at = time(text.time, id)?;
     let payment = read_optional(text.payment, id)?;
@@ -350,9 +352,12 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         Ok(CheckIn { ticket: read(ticket, id)?, at: time(at, id)?, scan: read_optional(scan, id)? })
     };
     let check_ins = text.checkins.split(',').filter(|check_in| !check_in.is_empty());
-    let More { prices, sources, types, payers, extended_by, asked } = More::read(text.more);
+    let More { prices, sources, types, payers, asked } = More::read(text.more);
     let [email, card] = payers;
     let source = |source: &&str| read_optional(source, id);
+    // A booking that was not extended yet may have the names of an earlier one (`extend.lua`).
+    let extended = if text.extensions == "0" { "" } else { extended };
+    let named = extended.split(',').filter(|name| !name.is_empty());
     let terms = HoldTerms {
         booking: read(id, "a booking")?,
         user: read(text.user, id)?,
@@ -383,7 +388,7 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         state,
         payments: read(text.payments, id)?,
         extensions: read(text.extensions, id)?,
-        extended_by: read_optional(extended_by, id)?,
+        extensions_named: named.map(|name| read(name, id)).collect::<Result<_, _>>()?,
         checked_in: check_ins.map(check_in).collect::<Result<_, String>>()?,
         payers: NamedPayers { email: read_optional(email, id)?, card: read_optional(card, id)? },
     })
@@ -459,7 +464,9 @@ pub(super) fn ban_view(user: &str, text: &str) -> Result<BanView, String> {
 
 impl Layout {
     /// Where this is not what it should be, one sentence each: every count, index and deadline, not
-    /// only what a snapshot has. Scores may differ, as long as the order is the same.
+    /// only what a snapshot has. Scores may differ, as long as the order is the same. Names of extensions
+    /// are left to the snapshot's rows: an older version keeps none, and leaves those of a booking that it
+    /// forgets.
     pub(super) fn differences(&self, expected: &Self) -> Vec<String> {
         let mut found = Vec::new();
         let texts = [

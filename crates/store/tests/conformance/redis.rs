@@ -169,6 +169,7 @@ impl RedisSubject {
             "access",
             "channels",
             "payers",
+            "extended",
         ];
         let declared: BTreeSet<String> = parts.iter().map(|part| self.probe.key(part)).collect();
         let keys = self.runtime.block_on(self.probe.keys(&format!("*{{{id}}}*")))?;

@@ -270,7 +270,7 @@ fn a_hold_that_was_moved_on_is_paid_for_and_extended_as_long_as_any() {
 fn an_extension_that_is_asked_for_again_is_known_also_after_the_event_was_written_anew() {
     let Some(redis) = need(REDIS.get(Redis::start)) else { return };
     let settings =
-        Settings { extensions: 2, ..Settings::new("A show", "EUR".parse().expect("a currency")) };
+        Settings { extensions: 4, ..Settings::new("A show", "EUR".parse().expect("a currency")) };
     let command = |command: Command| Op::Command(Box::new(command));
     let extend = |extension: Option<u128>| {
         let extension = extension.map(ExtensionId::from_u128);
@@ -301,7 +301,12 @@ fn an_extension_that_is_asked_for_again_is_known_also_after_the_event_was_writte
         extend(Some(1)),
         later(3_000),
         extend(Some(2)),
+        later(4_000),
+        extend(Some(1)),
         Op::Refill,
+        extend(Some(1)),
+        extend(Some(2)),
+        extend(Some(3)),
         command(Command::Release { booking: id("b"), user: id("ann") }),
         extend(Some(1)),
         Op::Refill,

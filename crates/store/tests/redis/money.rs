@@ -3,7 +3,7 @@
 use crate::world::{NOON, Node, World, event, key, user};
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldState;
-use onrush_core::ids::BookingId;
+use onrush_core::ids::{BookingId, ExtensionId};
 use onrush_core::limits::{MAX_PRICE_MINOR, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::AvailabilityNow;
@@ -208,6 +208,32 @@ async fn confirmed_seats_count_against_the_limit_for_ever() {
         node.hold(2, 1, pool(1)).await,
         Err(Refusal::UserLimitExceeded { limit: 2, held: 2, of: None, ticket_type: None })
     );
+}
+
+/// An older version reads the record of a hold as well, and knows nothing of names there.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_extensions_stand_beside_the_holds_and_go_with_their_booking() {
+    let Some(world) = World::start() else { return };
+    let node = sale(&world, Settings { extensions: 3, ..settings() }, 10, 0).await;
+    let [one, two] = [1, 2].map(ExtensionId::from_u128);
+    // That version left it behind as it forgot an earlier booking.
+    world.ask(&["HSET", &key("extended"), "b-1", &one.to_string()]);
+    let held = node.hold(1, 1, pool(1)).await.expect("free");
+    for (nth, name, extensions) in [(1, one, 1), (2, two, 2), (3, one, 2)] {
+        world.set_clock(NOON.plus_ms(nth * 1_000));
+        let (booking, user) = (booking(1), user(1));
+        let extend = Command::Extend { booking, user, extension: Some(name) };
+        assert_eq!(hold_view(node.done(extend).await).extensions, extensions);
+    }
+    assert_eq!(world.ask(&["HGET", &key("extended"), "b-1"]), format!("{one},{two}"));
+    let record = world.ask(&["HGET", &key("holds"), "b-1"]);
+    let lines = serde_json::to_string(&held.terms.lines).expect("JSON");
+    assert!(record.ends_with(&format!("|2||{lines}")), "{record}");
+    node.done(Command::Release { booking: booking(1), user: user(1) }).await;
+    world.set_clock(NOON.plus_ms(2 * DAY_MS));
+    node.tick(&world, 10).await;
+    assert_eq!(world.ask(&["EXISTS", &key("holds")]), "0", "it is forgotten");
+    assert_eq!(world.ask(&["EXISTS", &key("extended")]), "0");
 }
 
 /// A missing inventory key is left behind as 0.

@@ -220,8 +220,8 @@ pub(super) struct Booking {
     pub(super) state: HoldState,
     pub(super) payments: u8,
     pub(super) extensions: u8,
-    /// The last of them that had a name.
-    pub(super) extended_by: Option<ExtensionId>,
+    /// Those of them that had a name.
+    pub(super) extensions_named: Vec<ExtensionId>,
     pub(super) checked_in: Vec<CheckIn>,
     /// One of each kind at most.
     pub(super) payers: Vec<(PayerBy, PayerId)>,

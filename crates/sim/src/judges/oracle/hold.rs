@@ -145,7 +145,7 @@ impl Oracle {
             state: HoldState::Held { until },
             payments: 0,
             extensions: 0,
-            extended_by: None,
+            extensions_named: Vec::new(),
             checked_in: Vec::new(),
             payers: Vec::new(),
         };
@@ -198,7 +198,7 @@ impl Oracle {
         let settings = self.settings();
         let limit = settings.extensions;
         let known = self.own(id, user)?;
-        if known.extended_by.is_some() && known.extended_by == extension {
+        if extension.is_some_and(|it| known.extensions_named.contains(&it)) {
             return Ok(Reply::Hold(known.view()));
         }
         let until = match known.state {
@@ -213,9 +213,7 @@ impl Oracle {
         }
         let view = self.update(id, |booking| {
             booking.extensions += 1;
-            if extension.is_some() {
-                booking.extended_by = extension;
-            }
+            booking.extensions_named.extend(extension);
             booking.state = HoldState::Held { until: extended };
         });
         let booking = id.clone();
