@@ -374,5 +374,7 @@ fn sentence(error: LedgerError) -> String {
     error.to_string()
 }
 
+// Beside this file, and not in a folder of its own: whoever imports the clerk is in this one.
 #[cfg(test)]
+#[path = "clerk_tests.rs"]
 mod tests;
