@@ -114,7 +114,7 @@ pub struct Transition {
     pub refunds: Vec<Refund>,
     /// Who pays, if that came to be known.
     pub buyer: Option<Buyer>,
-    /// What happened, for people who read the history.
+    /// What happened, for people who read the history; empty if it is to have no line of this.
     pub note: String,
     /// What people are to be told.
     pub messages: Vec<Message>,

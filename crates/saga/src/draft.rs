@@ -121,6 +121,13 @@ impl Draft {
         self.note.push_str(note);
     }
 
+    /// Writes no line of history if all that it would say is what the last one said.
+    pub(super) fn say_no_more_than(&mut self, last: &str) {
+        if self.note == last {
+            self.note.clear();
+        }
+    }
+
     pub(super) fn next_at(&mut self, at: Option<Time>) {
         self.record.saga.next_at = at;
     }

@@ -75,7 +75,7 @@ impl Sagas {
                     tracing::debug!(booking = %record.saga.booking, %why, "asked in between, in vain");
                     return Ok(record);
                 }
-                Err(trouble) => (self.troubled(&record, trouble), false, false),
+                Err(trouble) => (self.in_vain(&record, trouble).await?, false, false),
             };
             if !more {
                 rest_with_what_is_left(&mut draft);
@@ -160,6 +160,21 @@ impl Sagas {
         let mut draft = Draft::of(record, self.now());
         draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
         draft
+    }
+
+    /// What is written of a look that came to nothing. However often an engine is asked while it is
+    /// away, the history has one line of that.
+    async fn in_vain(&self, record: &SagaRecord, trouble: Trouble) -> Result<Draft, LedgerError> {
+        let was_in_vain = record.saga.tries > 0;
+        let may_be_known = was_in_vain && matches!(trouble, Trouble::NoEngine(_));
+        let mut draft = self.troubled(record, trouble);
+        if may_be_known {
+            let history = self.ledger.history(&record.saga.booking).await?;
+            if let Some(last) = history.last() {
+                draft.say_no_more_than(&last.note);
+            }
+        }
+        Ok(draft)
     }
 
     fn troubled(&self, record: &SagaRecord, trouble: Trouble) -> Draft {

@@ -83,8 +83,8 @@ impl From<Illegal> for Trouble {
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
         match &failure {
-            // The rules have answered: nobody is away.
-            Failure::Refused(_) => Self::Later(failure.to_string()),
+            // Somebody has answered: nobody is away. What always errs needs an operator in the end.
+            Failure::Refused(_) | Failure::Faulty => Self::Later(failure.to_string()),
             Failure::Busy { .. }
             | Failure::DiskLow
             | Failure::Rebuilding { .. }

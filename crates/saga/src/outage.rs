@@ -20,6 +20,7 @@ use onrush_core::settings::Settings;
 use onrush_core::spec::PoolSpec;
 use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Query, Reply, Time, View};
+use onrush_ledger::saga::Saga;
 use onrush_ledger::sqlite::SqliteLedger;
 use onrush_relay::messages::Channels;
 use onrush_store::embedded::{Clock, Embedded, ManualClock, Options};
@@ -34,6 +35,8 @@ struct Deaf {
     engine: Embedded,
     /// How many it will not hear of.
     left: AtomicU32,
+    /// What it says of them.
+    says: Failure,
 }
 
 impl Engine for Deaf {
@@ -41,7 +44,7 @@ impl Engine for Deaf {
         let is_confirm = matches!(command, Command::Confirm { .. });
         if is_confirm && self.left.load(Ordering::SeqCst) > 0 {
             self.left.fetch_sub(1, Ordering::SeqCst);
-            return Box::pin(ready(Err(Failure::Unreachable)));
+            return Box::pin(ready(Err(self.says.clone())));
         }
         self.engine.execute(event, command)
     }
@@ -151,45 +154,90 @@ async fn held(engine: &Embedded, event: &EventId, booking: &BookingId, user: &Us
     run(Command::Hold { booking, user, lines, channels, types }).await;
 }
 
+/// A saga whose money was taken, and whose confirmation the engine does not hear of so often.
+struct Paid {
+    sagas: Arc<Sagas>,
+    clock: ManualClock,
+    booking: BookingId,
+    begun: Time,
+    _dirs: [tempfile::TempDir; 2],
+}
+
+impl Paid {
+    async fn with(left: u32, says: Failure) -> Self {
+        let clock = ManualClock::new(Time(1_790_000_000_000));
+        let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a dir"));
+        let options = Options { clock: Clock::Manual(clock.clone()), ..Options::default() };
+        let engine = Embedded::open(dirs[0].path(), options).expect("the engine begins");
+        let event: EventId = "gala".parse().expect("an id");
+        let (booking, user): (BookingId, UserId) =
+            ("gala.1".parse().expect("an id"), "ann".parse().expect("an id"));
+        held(&engine, &event, &booking, &user).await;
+        let sagas = Sagas::new(SagaDeps {
+            engine: Arc::new(Deaf { engine, left: AtomicU32::new(left), says }),
+            ledger: Arc::new(SqliteLedger::open(dirs[1].path()).expect("opened")),
+            gateway: Some(Arc::new(Cash)),
+            clock: Clock::Manual(clock.clone()),
+            patience: Patience { tries: 3, ..Patience::default() },
+            retention: RetentionSettings { buyers_days: 0 },
+            payers: Payers::new(&[7; 32]),
+            channels: Channels::default(),
+            cluster: None,
+            pairing: None,
+            issuer: None,
+        });
+        let on_decline = OnDecline::Keep;
+        let (wanted, begun) = (booking.clone(), clock.now());
+        let wish = PaymentRequest { booking: wanted, event, user, buyer: None, on_decline };
+        let started = sagas.start(wish).await;
+        assert!(started.is_ok_and(|started| started.payment.captured_minor > 0));
+        Self { sagas, clock, booking, begun, _dirs: dirs }
+    }
+
+    async fn saga(&self) -> Saga {
+        let record = self.sagas.ledger.saga_record(&self.booking).await.expect("it answers");
+        record.expect("one").saga
+    }
+
+    async fn drive(&self) -> Saga {
+        self.sagas.drive(&self.booking, true).await.expect("the ledger answers").saga
+    }
+
+    /// How often the history says this.
+    async fn lines_of(&self, failure: &Failure) -> usize {
+        let history = self.sagas.ledger.history(&self.booking).await.expect("it answers");
+        history.iter().filter(|line| line.note == failure.to_string()).count()
+    }
+}
+
 #[tokio::test]
 async fn an_engine_that_is_away_uses_up_no_patience_and_what_was_paid_is_confirmed_after_it() {
     const OUTAGE: u32 = 20;
-    let clock = ManualClock::new(Time(1_790_000_000_000));
-    let (dir, books) = (tempfile::tempdir().expect("a dir"), tempfile::tempdir().expect("a dir"));
-    let options = Options { clock: Clock::Manual(clock.clone()), ..Options::default() };
-    let engine = Embedded::open(dir.path(), options).expect("the engine begins");
-    let event: EventId = "gala".parse().expect("an id");
-    let (booking, user): (BookingId, UserId) =
-        ("gala.1".parse().expect("an id"), "ann".parse().expect("an id"));
-    held(&engine, &event, &booking, &user).await;
-    let sagas = Sagas::new(SagaDeps {
-        engine: Arc::new(Deaf { engine, left: AtomicU32::new(OUTAGE) }),
-        ledger: Arc::new(SqliteLedger::open(books.path()).expect("opened")),
-        gateway: Some(Arc::new(Cash)),
-        clock: Clock::Manual(clock.clone()),
-        patience: Patience { tries: 3, ..Patience::default() },
-        retention: RetentionSettings { buyers_days: 0 },
-        payers: Payers::new(&[7; 32]),
-        channels: Channels::default(),
-        cluster: None,
-        pairing: None,
-        issuer: None,
-    });
-    let on_decline = OnDecline::Keep;
-    let (wanted, begun) = (booking.clone(), clock.now());
-    let wish = PaymentRequest { booking: wanted, event, user, buyer: None, on_decline };
-    let started = sagas.start(wish).await;
-    assert!(started.is_ok_and(|started| started.payment.captured_minor > 0));
+    let paid = Paid::with(OUTAGE, Failure::Unreachable).await;
     for nth in 1..OUTAGE {
-        let saga = sagas.ledger.saga_record(&booking).await.expect("it answers").expect("one").saga;
+        let saga = paid.saga().await;
         assert_eq!((saga.stuck, saga.tries), (None, 1), "after {nth} failures");
-        let pause_ms = saga.next_at.expect("it is tried again").since_ms(clock.now());
+        let pause_ms = saga.next_at.expect("it is tried again").since_ms(paid.clock.now());
         assert!((1..=LONGEST_ENGINE_PAUSE_MS).contains(&pause_ms), "{pause_ms}");
-        clock.advance_ms(pause_ms);
-        sagas.drive(&booking, true).await.expect("the ledger answers");
+        paid.clock.advance_ms(pause_ms);
+        paid.drive().await;
     }
-    assert!(clock.now().since_ms(begun) < 599_000, "the hold waits yet");
-    clock.advance_ms(LONGEST_ENGINE_PAUSE_MS);
-    let record = sagas.drive(&booking, true).await.expect("the ledger answers");
-    assert_eq!((record.saga.step, record.saga.stuck), (Step::Confirmed, None));
+    assert_eq!(paid.lines_of(&Failure::Unreachable).await, 1);
+    assert!(paid.clock.now().since_ms(paid.begun) < 599_000, "the hold waits yet");
+    paid.clock.advance_ms(LONGEST_ENGINE_PAUSE_MS);
+    let saga = paid.drive().await;
+    assert_eq!((saga.step, saga.stuck), (Step::Confirmed, None));
+}
+
+#[tokio::test]
+async fn an_engine_that_answers_with_an_error_each_time_needs_an_operator_in_the_end() {
+    let paid = Paid::with(u32::MAX, Failure::Faulty).await;
+    for tries in 1..3 {
+        let saga = paid.saga().await;
+        assert_eq!((saga.stuck, saga.tries), (None, tries));
+        paid.clock.set(saga.next_at.expect("it is tried again"));
+        paid.drive().await;
+    }
+    assert_eq!(paid.saga().await.stuck, Some(Failure::Faulty.to_string()));
+    assert_eq!(paid.lines_of(&Failure::Faulty).await, 3, "each try that counts is told");
 }

@@ -107,6 +107,10 @@ pub enum Failure {
     /// with the same ids.
     #[error("the engine cannot be reached just now; try again with the same key")]
     Unreachable,
+    /// The engine's servers answer with an error that they should not make, or with what cannot be read;
+    /// the log has it. Whether the command took effect is unknown: ask again with the same ids.
+    #[error("the engine answers with an error; try again with the same key")]
+    Faulty,
     /// The engine has stopped. Whether the command took effect is unknown: ask again with the same ids.
     #[error("the engine has stopped; try again with the same key")]
     Stopped,
@@ -118,7 +122,7 @@ impl Failure {
     pub const fn changed_nothing(&self) -> bool {
         match self {
             Self::Refused(_) | Self::Busy { .. } | Self::DiskLow | Self::Rebuilding { .. } => true,
-            Self::Unreachable | Self::Stopped => false,
+            Self::Unreachable | Self::Faulty | Self::Stopped => false,
         }
     }
 }
@@ -346,6 +350,7 @@ mod tests {
             (Failure::DiskLow, true),
             (Failure::Rebuilding { retry_after_ms: 1 }, true),
             (Failure::Unreachable, false),
+            (Failure::Faulty, false),
             (Failure::Stopped, false),
         ] {
             assert_eq!(failure.changed_nothing(), changed_nothing, "{failure:?}");

@@ -343,7 +343,7 @@ impl From<Failure> for Problem {
             Failure::Rebuilding { retry_after_ms } => {
                 Self::new(Code::EventRebuilding, failure.to_string()).after_ms(retry_after_ms)
             }
-            Failure::Unreachable => {
+            Failure::Unreachable | Failure::Faulty => {
                 Self::new(Code::EngineUnreachable, failure.to_string()).after_ms(1_000)
             }
             Failure::Stopped => Self::new(Code::Stopped, failure.to_string()),

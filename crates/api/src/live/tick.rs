@@ -92,7 +92,8 @@ impl Hub {
         let mut parts = conns.chunks(AT_ONCE);
         while let Some(part) = parts.next() {
             let answers = self.places_of(part).await;
-            let is_away = answers.contains(&Err(Failure::Unreachable));
+            let away = [Failure::Unreachable, Failure::Faulty].map(Err);
+            let is_away = away.iter().any(|away| answers.contains(away));
             for (conn, answer) in part.iter().zip(answers) {
                 self.tell_position(conn, answer);
             }

@@ -110,7 +110,9 @@ async fn write_rest(db: &Transaction<'_>, transitions: &[&Transition]) -> Result
         for refund in given_back {
             refunds.insert((refund.booking.as_str(), refund.refund.as_str()), refund);
         }
-        notes.push(note_of(saga, note));
+        if !note.is_empty() {
+            notes.push(note_of(saga, note));
+        }
         buyers.extend(buyer.as_ref().map(|it| BuyerRow::of(&saga.booking, &saga.user, it)));
         messages.extend(told);
     }

@@ -68,7 +68,7 @@ pub(super) fn replace(
     remember_if(db, rows > 0, saga, stage, note)
 }
 
-/// Writes a line of history if the saga was written.
+/// Writes a line of history if the saga was written, and the line says anything.
 ///
 /// Its number is looked up: with `RETURNING`, SQLite would keep a journal for each statement, which
 /// costs more.
@@ -81,6 +81,9 @@ fn remember_if(
 ) -> rusqlite::Result<bool> {
     if !written {
         return Ok(false);
+    }
+    if note.is_empty() {
+        return Ok(true);
     }
     let number: Option<i64> =
         db.first("SELECT number FROM sagas WHERE booking_id = ?1", [saga.booking.as_str()])?;

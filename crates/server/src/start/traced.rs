@@ -98,6 +98,7 @@ fn note<T>(answer: &Result<Answer<T>, Failure>) {
         Err(Failure::DiskLow) => ("disk_low", true),
         Err(Failure::Rebuilding { .. }) => ("rebuilding", true),
         Err(Failure::Unreachable) => ("unreachable", true),
+        Err(Failure::Faulty) => ("faulty", true),
         Err(Failure::Stopped) => ("stopped", true),
     };
     span.record("onrush.outcome", outcome);

@@ -89,7 +89,7 @@ impl From<ClientError> for Failure {
             }
             ClientError::Answered(_) => {
                 tracing::error!(%error, "an error that no script of ours should make");
-                Self::Unreachable
+                Self::Faulty
             }
         }
     }
@@ -484,6 +484,19 @@ async fn open_cluster(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whoever waits for an engine that is away would wait for ever for one that errs.
+    #[test]
+    fn an_error_of_a_script_is_not_taken_for_a_server_that_is_away() {
+        let told = |kind, code: &'static str| {
+            let error = RedisError::from((ErrorKind::Server(kind), "an error", code.to_owned()));
+            Failure::from(ClientError::from(error))
+        };
+        assert_eq!(told(ServerErrorKind::ResponseError, "attempt to index a nil"), Failure::Faulty);
+        assert_eq!(told(ServerErrorKind::NoPerm, "no permission"), Failure::Faulty);
+        assert_eq!(told(ServerErrorKind::BusyLoading, "loading"), Failure::Unreachable);
+        assert_eq!(told(ServerErrorKind::ReadOnly, "a replica"), Failure::Unreachable);
+    }
 
     #[test]
     fn what_is_in_the_way_is_told_with_the_setting_to_look_at() {

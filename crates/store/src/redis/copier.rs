@@ -193,9 +193,12 @@ impl Copier {
             }
             Err(Failure::Rebuilding { .. }) => Err(End::Replaced),
             Err(Failure::Refused(_)) => Err(End::Over),
-            Err(failure @ (Failure::Busy { .. } | Failure::DiskLow | Failure::Unreachable)) => {
-                Err(End::Unavailable(failure.to_string()))
-            }
+            Err(
+                failure @ (Failure::Busy { .. }
+                | Failure::DiskLow
+                | Failure::Unreachable
+                | Failure::Faulty),
+            ) => Err(End::Unavailable(failure.to_string())),
             Err(Failure::Stopped) => Err(End::Unused),
         }
     }

@@ -192,6 +192,7 @@ impl Looked {
                 | Failure::DiskLow
                 | Failure::Rebuilding { .. }
                 | Failure::Unreachable
+                | Failure::Faulty
                 | Failure::Stopped,
             ) => Self::Troubled,
         }
@@ -389,6 +390,7 @@ fn plan_next(plan: &mut Plan, event: &EventId, ticked: &Result<Ticked, Failure>)
             | Failure::DiskLow
             | Failure::Rebuilding { .. }
             | Failure::Unreachable
+            | Failure::Faulty
             | Failure::Stopped),
         ) => {
             tracing::debug!(%event, %failure, "a tick has to wait");

@@ -49,6 +49,7 @@ async fn decided(engine: &RedisEngine, event: &EventId, command: Command) -> Res
             Err(
                 Failure::Rebuilding { .. }
                 | Failure::Unreachable
+                | Failure::Faulty
                 | Failure::Busy { .. }
                 | Failure::DiskLow
                 | Failure::Stopped,

@@ -86,7 +86,7 @@ pub(super) async fn reach(engine: &dyn Engine) -> Reach {
     match timeout(PATIENCE, engine.reach()).await {
         Ok(Ok(_)) => Reach::Answers,
         Ok(Err(failure)) => match failure {
-            Failure::Unreachable => Reach::Away(match engine.hindrance() {
+            Failure::Unreachable | Failure::Faulty => Reach::Away(match engine.hindrance() {
                 Some(hindrance) => format!("engine: {hindrance}\n").into(),
                 None => UNREACHABLE.into(),
             }),
@@ -136,6 +136,7 @@ mod tests {
             (Some(Ok(())), None, None),
             (Some(Err(Failure::Busy { retry_after_ms: 9 })), None, None),
             (Some(Err(Failure::Unreachable)), None, Some(UNREACHABLE)),
+            (Some(Err(Failure::Faulty)), None, Some(UNREACHABLE)),
             (Some(Err(Failure::Unreachable)), Some(Hindrance::FewReplicas), Some(refuses.as_str())),
             (None, None, Some(SILENT)),
             (Some(Err(Failure::Stopped)), None, Some("stopped")),

@@ -237,6 +237,19 @@ async fn due_sagas_come_the_most_overdue_first_and_stuck_ones_never() {
     assert_eq!(due(99, 9).await, ["gala.soon", "gala.late"].map(booking_id));
 }
 
+/// What is tried again and again in an outage has one line.
+#[tokio::test]
+async fn transition_that_says_nothing_has_no_line_in_the_history() {
+    let Some(books) = Books::new().await else { return };
+    let first = saga("gala.1", 5);
+    books.advance(to(first.clone())).await.expect("written");
+    let silent = Transition { note: String::new(), ..to(next(&first)) };
+    books.advance(silent.clone()).await.expect("written");
+    books.advance(to(next(&silent.saga))).await.expect("it is the version after that");
+    let history = books.history(&first.booking).await.expect("read");
+    assert_eq!(history.iter().map(|line| line.version).collect::<Vec<_>>(), [1, 3]);
+}
+
 #[tokio::test]
 async fn history_has_a_line_for_each_transition() {
     let Some(books) = Books::new().await else { return };
