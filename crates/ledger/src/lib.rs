@@ -176,8 +176,10 @@ pub trait Ledger: Send + Sync + 'static {
     fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()>;
 
     /// Says that nobody is at a request, which may have begun in this run of the process although
-    /// [`Self::begin`] failed, or whose outcome is unknown. If it did, or will yet, and has no answer,
-    /// it counts as left unfinished, in every run. Whoever says so is at no other request with this key.
+    /// [`Self::begin`] failed, or whose outcome is unknown. If it did, or will yet, and has no answer, it
+    /// counts as left unfinished, in every run. Whoever says so is at no other request with this key. As
+    /// many of one scope and of one asker are kept as answers; what goes before its time is as good as
+    /// new.
     fn leave_behind(&self, key: RequestKey, owner: u64) -> Pending<()>;
 
     /// Forgets requests that began before `before`, with their answers; says how many.

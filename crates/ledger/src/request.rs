@@ -5,8 +5,8 @@ pub const KEPT_MS: i64 = 24 * 3_600_000;
 
 /// Answers that are kept of one scope, and of all that one asker did; older ones go before their
 /// time. Nobody who behaves comes near it, and nobody who does not can fill the disk with what they
-/// did to their own bookings. Organisers may fill it as they like: a request without an asker is
-/// kept for its time.
+/// did to their own bookings. As many requests are kept that were left unfinished. Organisers may fill
+/// it as they like: a request without an asker is kept for its time.
 pub const KEPT_PER_SCOPE: u32 = 32;
 /// See [`KEPT_PER_SCOPE`].
 pub const KEPT_PER_ASKER: u32 = 256;

@@ -33,6 +33,11 @@ pub(super) struct Leaving {
     pub(super) owner: u64,
 }
 
+/// Requests that have an answer.
+const ANSWERED: &str = "status IS NOT NULL";
+/// Requests that nobody is at: [`NOBODY`] in words by which their index is found.
+const LEFT_BEHIND: &str = "status IS NULL AND owner = -1";
+
 /// No key that is kept has a NUL in it, as PostgreSQL has none.
 fn clean(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
@@ -199,7 +204,7 @@ pub(super) async fn finish(db: &Transaction<'_>, jobs: &[&Finishing]) -> Result<
         .await?;
     }
     if !askers.is_empty() {
-        forget_surplus(db, &limited, &askers).await?;
+        forget_surplus(db, ANSWERED, &limited, &askers).await?;
     }
     if !dropped_keys.is_empty() {
         execute(
@@ -214,7 +219,9 @@ pub(super) async fn finish(db: &Transaction<'_>, jobs: &[&Finishing]) -> Result<
     Ok(())
 }
 
-/// Leaves what this node began and nobody is at to whoever asks next: different requests at once.
+/// Leaves what this node began and nobody is at to whoever asks next: different requests at once. As
+/// many of one scope and of one asker are kept as answers: an engine that is away would have everybody
+/// leave any number.
 ///
 /// A transaction that was given up may still be on its way to the end, and its row be seen only then.
 /// To insert the same row is to wait for it.
@@ -247,33 +254,48 @@ pub(super) async fn leave_behind(db: &Transaction<'_>, jobs: &[&Leaving]) -> Res
          AND requests.owner = left_behind.owner AND requests.status IS NULL",
         &[&scopes, &keys, &owners],
     )
-    .await
-    .map(drop)
+    .await?;
+    // Whoever leaves what they are in doubt about does not know who asked.
+    let left = all(
+        db,
+        "SELECT scope, asker FROM requests JOIN unnest($1::text[], $2::text[]) \
+         AS left_behind (scope, request_key) USING (scope, request_key) \
+         WHERE status IS NULL AND owner = -1 AND asker <> ''",
+        &[&scopes, &keys],
+    )
+    .await?;
+    let scope_and_asker =
+        |row: &Row| -> Result<(String, String), Fault> { Ok((row.try_get(0)?, row.try_get(1)?)) };
+    let left = left.iter().map(scope_and_asker).collect::<Result<Vec<_>, Fault>>()?;
+    let (limited, askers): (Vec<String>, Vec<String>) = left.into_iter().unzip();
+    if !askers.is_empty() {
+        forget_surplus(db, LEFT_BEHIND, &limited, &askers).await?;
+    }
+    Ok(())
 }
 
-/// Forgets the oldest answers of scopes and askers above what is kept of each.
+/// Forgets the oldest answers of scopes and askers above what is kept of each, or, by the same measure,
+/// the oldest requests that were left behind.
 async fn forget_surplus(
     db: &Transaction<'_>,
+    which: &str,
     scopes: &[String],
     askers: &[String],
 ) -> Result<(), Fault> {
     let (per_scope, per_asker) = (i64::from(KEPT_PER_SCOPE), i64::from(KEPT_PER_ASKER));
-    // What another node is at, it deals with itself.
-    execute(
-        db,
+    // What another node is at, it deals with itself; so it does with what it has taken up since.
+    let sql = format!(
         "WITH surplus AS (SELECT scope, request_key FROM (SELECT scope, request_key, \
          row_number() OVER (PARTITION BY scope ORDER BY begun_at DESC, request_key) AS place \
-         FROM requests WHERE scope = ANY ($1) AND status IS NOT NULL) AS of_scope \
+         FROM requests WHERE scope = ANY ($1) AND {which}) AS of_scope \
          WHERE place > $3 UNION SELECT scope, request_key FROM (SELECT scope, request_key, \
          row_number() OVER (PARTITION BY asker ORDER BY begun_at DESC, scope, request_key) \
-         AS place FROM requests WHERE asker = ANY ($2) AND status IS NOT NULL) AS of_asker \
+         AS place FROM requests WHERE asker = ANY ($2) AND {which}) AS of_asker \
          WHERE place > $4) DELETE FROM requests WHERE (scope, request_key) IN (SELECT \
          requests.scope, requests.request_key FROM requests JOIN surplus USING \
-         (scope, request_key) FOR UPDATE OF requests SKIP LOCKED)",
-        &[&scopes, &askers, &per_scope, &per_asker],
-    )
-    .await
-    .map(drop)
+         (scope, request_key) WHERE {which} FOR UPDATE OF requests SKIP LOCKED)"
+    );
+    execute(db, &sql, &[&scopes, &askers, &per_scope, &per_asker]).await.map(drop)
 }
 
 /// Requests forgotten in one go at most: nobody shall wait long for it.

@@ -21,6 +21,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V15__named.sql"),
     include_str!("../../migrations/sqlite/V16__found.sql"),
     include_str!("../../migrations/sqlite/V17__named_for.sql"),
+    include_str!("../../migrations/sqlite/V18__left_behind.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

@@ -124,7 +124,8 @@ pub(super) fn finish(
     }
 }
 
-/// Leaves what this run began and nobody is at to whoever asks next.
+/// Leaves what this run began and nobody is at to whoever asks next. As many of one scope and of one
+/// asker are kept as answers: an engine that is away would have everybody leave any number.
 pub(super) fn leave_behind(
     db: &Statements<'_>,
     key: &RequestKey,
@@ -134,8 +135,33 @@ pub(super) fn leave_behind(
         "UPDATE requests SET owner = ?4 \
          WHERE scope = ?1 AND request_key = ?2 AND owner = ?3 AND status IS NULL",
         params![key.scope, key.key, owner.cast_signed(), NOBODY.cast_signed()],
-    )
-    .map(drop)
+    )?;
+    // Whoever leaves what they are in doubt about does not know who asked.
+    let asker: Option<String> = db.first(
+        "SELECT asker FROM requests WHERE scope = ?1 AND request_key = ?2",
+        [&key.scope, &key.key],
+    )?;
+    match asker.as_deref() {
+        None | Some("") => Ok(()),
+        Some(asker) => forget_left_behind(db, &key.scope, asker),
+    }
+}
+
+/// Forgets the oldest of those that nobody is at (`owner` -1: [`NOBODY`]) of a scope and of an asker.
+fn forget_left_behind(db: &Statements<'_>, scope: &str, asker: &str) -> rusqlite::Result<()> {
+    db.execute(
+        "DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests \
+         WHERE scope = ?1 AND status IS NULL AND owner = -1 \
+         ORDER BY begun_at DESC, request_key LIMIT -1 OFFSET ?2)",
+        params![scope, KEPT_PER_SCOPE],
+    )?;
+    db.execute(
+        "DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests \
+         WHERE asker = ?1 AND status IS NULL AND owner = -1 \
+         ORDER BY begun_at DESC, scope, request_key LIMIT -1 OFFSET ?2)",
+        params![asker, KEPT_PER_ASKER],
+    )?;
+    Ok(())
 }
 
 /// Forgets the oldest answers of a scope and of an asker above what is kept of each.

@@ -245,3 +245,60 @@ async fn of_requests_without_an_asker_every_answer_is_kept() {
     }
     assert!(answered(&books, (0..all).map(of)).await.iter().all(|is_kept| *is_kept));
 }
+
+/// Of these requests, which count as left unfinished. All of them have begun when it is known.
+async fn unfinished(books: &Books, keys: impl Iterator<Item = RequestKey>) -> Vec<bool> {
+    let mut unfinished = Vec::new();
+    for key in keys {
+        let begun = books.begin(key, BODY, NEXT_RUN, Time(1_000_000)).await;
+        unfinished.push(begun.expect("an answer") == Begun::Unfinished);
+    }
+    unfinished
+}
+
+#[tokio::test]
+async fn a_scope_keeps_what_was_left_unfinished_last_beside_its_answers_and_what_is_under_way() {
+    let Some(books) = Books::new().await else { return };
+    let name = |n: u32| key(&format!("k{n}"));
+    let done = |n: u32| key(&format!("done{n}"));
+    for n in 0..KEPT_PER_SCOPE {
+        books.begin(done(n), BODY, THIS_RUN, Time(0)).await.expect("begun");
+        books.finish(done(n), Some(answer("done"))).await.expect("kept");
+    }
+    begin(&books, BODY, THIS_RUN, 0).await;
+    let all = KEPT_PER_SCOPE + 5;
+    for n in 0..all {
+        books.begin(name(n), BODY, THIS_RUN, Time(1 + i64::from(n))).await.expect("begun");
+        // Whoever was in doubt about it does not say who asked.
+        let left = RequestKey { asker: key("k").asker.filter(|_| n % 2 == 0), ..name(n) };
+        books.leave_behind(left, THIS_RUN).await.expect("left");
+    }
+    assert_eq!(begin(&books, BODY, THIS_RUN, 1_000).await, Begun::InProgress);
+    let are_kept = answered(&books, (0..KEPT_PER_SCOPE).map(done)).await;
+    assert!(are_kept.iter().all(|is_kept| *is_kept));
+    let kept = unfinished(&books, (0..all).map(name)).await;
+    assert_eq!(kept, (0..all).map(|n| n >= 5).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn an_asker_keeps_what_was_left_unfinished_last_in_all_scopes_and_organisers_keep_all() {
+    let Some(books) = Books::new().await else { return };
+    let of = |asker: Option<&str>, n: u32| RequestKey {
+        scope: format!("{asker:?} extends {}", n / 8),
+        key: n.to_string(),
+        asker: asker.map(str::to_owned),
+    };
+    let all = KEPT_PER_ASKER + 20;
+    for (asker, count) in [(Some("other"), 3), (Some("eager"), all), (None, all)] {
+        for n in 0..count {
+            let at = Time(1 + i64::from(n));
+            books.begin(of(asker, n), BODY, THIS_RUN, at).await.expect("begun");
+            books.leave_behind(of(asker, n), THIS_RUN).await.expect("left");
+        }
+    }
+    let kept = unfinished(&books, (0..all).map(|n| of(Some("eager"), n))).await;
+    assert_eq!(kept, (0..all).map(|n| n >= 20).collect::<Vec<_>>());
+    assert_eq!(unfinished(&books, (0..3).map(|n| of(Some("other"), n))).await, [true; 3]);
+    let organiser = unfinished(&books, (0..all).map(|n| of(None, n))).await;
+    assert!(organiser.iter().all(|is_kept| *is_kept));
+}
