@@ -19,8 +19,10 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tokio_postgres::NoTls;
 
-/// Takes the tables back to before they had their last two indexes.
+/// Takes the tables back to before they had their last indexes, of which one goes with its column.
 const WITHOUT_INDEXES: &str = "DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; \
+                               ALTER TABLE buyers DROP COLUMN owner_id; \
+                               DROP INDEX requests_left_behind; \
                                DELETE FROM onrush_migrations WHERE version >= 19";
 
 fn key() -> RequestKey {
@@ -90,18 +92,21 @@ async fn nodes_of_before_write_messages_while_the_index_of_sagas_is_made() {
 async fn indexes_that_were_made_beforehand_stay() {
     let page = include_str!("../../../../../docs/operating.md");
     let Some(mut books) = Books::new().await else { return };
-    let both = "FROM pg_class WHERE relname IN ('messages_by_booking', 'sagas_by_event') \
-                ORDER BY relname";
-    let are_like = format!("SELECT pg_get_indexdef(oid) {both}");
-    let ours = books.sql(&are_like);
+    let all = "FROM pg_class WHERE relname IN ('messages_by_booking', 'sagas_by_event', \
+               'buyers_by_owner', 'requests_left_behind') ORDER BY relname";
+    let are_like = format!("SELECT pg_get_indexdef(oid) {all}");
+    let column = "SELECT attname, atttypid::regtype, attcollation, attnotnull \
+                  FROM pg_attribute WHERE attrelid = 'buyers'::regclass AND attname = 'owner_id'";
+    let ours = (books.sql(&are_like), books.sql(column));
+    assert_eq!((ours.0.lines().count(), ours.1.lines().count()), (4, 1));
     books.sql(WITHOUT_INDEXES);
     let said = page.split("```sql\n").nth(1).and_then(|rest| rest.split("```").next());
     // One at a time: this cannot be done in a transaction.
     for statement in said.expect("statements").split_inclusive(";\n") {
         books.sql(statement);
     }
-    assert_eq!(books.sql(&are_like), ours);
-    let are = format!("SELECT oid {both}");
+    assert_eq!((books.sql(&are_like), books.sql(column)), ours);
+    let are = format!("SELECT oid {all}");
     let made = books.sql(&are);
     books.reopen().await;
     assert_eq!(books.sql(&are), made);
