@@ -7,10 +7,13 @@
 
 use crate::auth::keys::KeyDir;
 use crate::cluster_store::{ClusterStore, wait_for_turn};
+use std::collections::BTreeMap;
 use std::io;
 
 /// Where keys are, among the shared files.
 const KEYS: &str = "keys/";
+/// The turn of a node that starts.
+const TURN: &str = "start";
 /// For how long a node that starts keeps others from starting, at most.
 const START_MS: u32 = 30_000;
 
@@ -21,7 +24,16 @@ const START_MS: u32 = 30_000;
 /// # Errors
 /// If the database or the directory cannot be used, or if the directory has other keys than the deployment.
 pub async fn fetch_keys(cluster: &dyn ClusterStore, keys: &KeyDir) -> io::Result<Vec<String>> {
-    wait_for_turn(cluster, "start", START_MS).await?;
+    wait_for_turn(cluster, TURN, START_MS).await?;
+    let fetched = fetch_each(cluster, keys).await;
+    if fetched.is_err() {
+        // The others need not wait until it runs out, as it does if this fails too.
+        drop(cluster.end_turn(TURN.into()).await);
+    }
+    fetched
+}
+
+async fn fetch_each(cluster: &dyn ClusterStore, keys: &KeyDir) -> io::Result<Vec<String>> {
     for (name, bytes) in cluster.all(KEYS.into()).await? {
         let name = name.strip_prefix(KEYS).unwrap_or(&name);
         let kept: [u8; 32] = bytes.as_slice().try_into().map_err(|_| {
@@ -41,30 +53,69 @@ pub async fn fetch_keys(cluster: &dyn ClusterStore, keys: &KeyDir) -> io::Result
 /// # Errors
 /// If the database or the directory cannot be used, or if another node has shared another key of the
 /// same name meanwhile. What one of two such nodes signs the other does not know, so none goes on with
-/// its own: nothing was done yet with a key that was just drawn, and it goes; the next start finds the
-/// other node's.
+/// its own: nothing was done yet with keys that were just drawn, and all of them go; the next start
+/// finds the other node's. The caller's start has to end with this error.
 pub async fn share_keys(
     cluster: &dyn ClusterStore,
     keys: &KeyDir,
     before: &[String],
 ) -> io::Result<()> {
+    let shared = share_each(cluster, keys, before).await;
+    // Whoever starts next need not wait until it runs out.
+    let ended = cluster.end_turn(TURN.into()).await;
+    shared.and(ended)
+}
+
+async fn share_each(
+    cluster: &dyn ClusterStore,
+    keys: &KeyDir,
+    before: &[String],
+) -> io::Result<()> {
+    let mut ours = Vec::new();
     for name in keys.names("")? {
-        let Some(bytes) = keys.load(&name)? else { continue };
-        let kept = cluster.keep(format!("{KEYS}{name}"), bytes.to_vec()).await?;
-        if kept == bytes {
-            continue;
+        if let Some(bytes) = keys.load(&name)? {
+            ours.push((name, bytes));
         }
-        if before.contains(&name) {
-            return Err(other_key(&name));
-        }
-        keys.forget(&name)?;
-        let why = format!(
-            "another node has drawn the key {name} while this one started; start it again, and it takes \
-             that one"
-        );
-        return Err(io::Error::other(why));
     }
-    cluster.end_turn("start".into()).await
+    // All are looked at before any is shared: of a node that starts again nobody shall have a key.
+    let theirs: BTreeMap<_, _> = cluster.all(KEYS.into()).await?.into_iter().collect();
+    for (name, bytes) in &ours {
+        let kept = theirs.get(&format!("{KEYS}{name}"));
+        if kept.is_some_and(|kept| kept != bytes) {
+            return Err(begin_again(keys, name, &ours, before));
+        }
+    }
+    for (name, bytes) in &ours {
+        let kept = cluster.keep(format!("{KEYS}{name}"), bytes.to_vec()).await?;
+        if kept != bytes {
+            return Err(begin_again(keys, name, &ours, before));
+        }
+    }
+    Ok(())
+}
+
+/// Another node has another key of this name: forgets all that were drawn since the start began, also
+/// those that nobody else has, which a node with the others' keys would not have drawn.
+fn begin_again(
+    keys: &KeyDir,
+    name: &str,
+    ours: &[(String, [u8; 32])],
+    before: &[String],
+) -> io::Error {
+    if before.iter().any(|known| known == name) {
+        return other_key(name);
+    }
+    let drawn = ours.iter().filter(|(drawn, _)| !before.contains(drawn));
+    for (drawn, _) in drawn {
+        if let Err(error) = keys.forget(drawn) {
+            let why = format!("another node has drawn the key {name}, and ours cannot go: {error}");
+            return io::Error::new(error.kind(), why);
+        }
+    }
+    io::Error::other(format!(
+        "another node has drawn the key {name} while this one started; start it again, and it takes \
+         that one"
+    ))
 }
 
 fn other_key(name: &str) -> io::Error {
@@ -103,13 +154,13 @@ mod tests {
     use super::*;
     use crate::cluster_store::{Pending, WantedPool};
     use onrush_core::ids::EventId;
-    use std::collections::BTreeMap;
     use std::future::ready;
+    use std::sync::atomic::{AtomicI32, Ordering};
     use std::sync::{Mutex, PoisonError};
 
-    /// What all nodes share, in memory.
+    /// What all nodes share, in memory, and how many turns have been taken and not ended.
     #[derive(Default)]
-    struct InMemory(Mutex<BTreeMap<String, Vec<u8>>>);
+    struct InMemory(Mutex<BTreeMap<String, Vec<u8>>>, AtomicI32);
 
     impl InMemory {
         fn answer<T: Send + 'static>(
@@ -146,10 +197,12 @@ mod tests {
         }
 
         fn take_turn(&self, _: String, _: u32) -> Pending<bool> {
+            self.1.fetch_add(1, Ordering::Relaxed);
             self.answer(|_| true)
         }
 
         fn end_turn(&self, _: String) -> Pending<()> {
+            self.1.fetch_sub(1, Ordering::Relaxed);
             self.answer(|_| ())
         }
 
@@ -187,6 +240,38 @@ mod tests {
         share_keys(&store, &slow, &before).await.expect("they have the same");
     }
 
+    /// Their names begin alike and end in the second they were drawn, or are alike.
+    #[tokio::test]
+    async fn node_that_was_overtaken_has_nothing_of_its_own_when_it_starts_again() {
+        let store = InMemory::default();
+        let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+        let [quick, slow] = [&dirs[0], &dirs[1]].map(key_dir);
+        let of_slow = fetch_keys(&store, &slow).await.expect("there are none");
+        for name in ["a-1790000000.key", "ids.key", "link-1790000000.key", "token.key"] {
+            slow.load_or_draw(name).expect("drawn");
+        }
+        let of_quick = fetch_keys(&store, &quick).await.expect("there are none");
+        let names = ["ids.key", "link-1790000031.key", "token.key"];
+        for name in names {
+            quick.load_or_draw(name).expect("drawn");
+        }
+        share_keys(&store, &quick, &of_quick).await.expect("nobody was quicker");
+
+        let refused = share_keys(&store, &slow, &of_slow).await.expect_err("another was quicker");
+        assert!(refused.to_string().contains("start it again"), "{refused}");
+        assert_eq!(slow.names("").expect("they can be listed"), [""; 0]);
+        let shared = store.all(KEYS.into()).await.expect("they can be listed");
+        assert_eq!(shared.len(), names.len(), "nobody has a key of the one that starts again");
+        let before = fetch_keys(&store, &slow).await.expect("it takes what there is");
+        assert_eq!(before, names);
+        share_keys(&store, &slow, &before).await.expect("they have the same");
+        for name in names {
+            let both = [&quick, &slow].map(|keys| keys.load(name).expect("it can be read"));
+            assert_eq!(both[0], both[1], "{name}");
+        }
+        assert_eq!(store.1.load(Ordering::Relaxed), 0, "whoever starts ends their turn");
+    }
+
     /// It may have signed much: that is not thrown away.
     #[tokio::test]
     async fn key_that_a_node_had_before_it_started_is_left_where_it_is() {
@@ -198,5 +283,8 @@ mod tests {
         let refused = share_keys(&store, &keys, &before).await.expect_err("another was quicker");
         assert!(refused.to_string().contains("use an empty data directory"), "{refused}");
         assert_eq!(keys.load("ids.key").expect("it can be read"), Some(own));
+        let refused = fetch_keys(&store, &keys).await.expect_err("it has another");
+        assert!(refused.to_string().contains("use an empty data directory"), "{refused}");
+        assert_eq!(store.1.load(Ordering::Relaxed), 0, "the others do not wait for it");
     }
 }
