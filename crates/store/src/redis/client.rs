@@ -81,7 +81,7 @@ pub(super) fn is_refused_login(why: &str) -> bool {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         match error {
-            // Whoever looks after the server is told by the look of each sweep, once.
+            // Whoever looks after the server is told by the look of each sweep, or where a script met it.
             ClientError::Unreachable(_) | ClientError::Refuses(_) => Self::Unreachable,
             ClientError::OutOfMemory => {
                 tracing::error!(%error, "nothing new is sold");

@@ -1,23 +1,59 @@
 //! A server that answers and changes nothing is noticed by looking, before somebody is told so who paid.
+//! One of a cluster is noticed by what it refuses: a look finds that another one takes writes.
 
 use super::client::ClientError;
 use super::node::Node;
 use super::start;
 use crate::engine::Hindrance;
 use onrush_core::Time;
+use onrush_core::ids::EventId;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Redis takes this for a write, so that it is refused as all writes are, and it changes nothing. A
 /// server whose memory is full does it: most of a sale goes on there.
 const LOOK: &str = "#!lua flags=allow-oom\nreturn redis.call('TIME')";
 
+/// How often it is said that scripts are refused. What is sold on other servers does not tell that it
+/// is over, and each event there looks at its deadlines every second.
+const SAID_EVERY: Duration = Duration::from_secs(60);
+
 /// What was found last.
 #[derive(Debug, Default)]
-pub(super) struct Found(Mutex<Option<Hindrance>>);
+pub(super) struct Found {
+    /// By a look.
+    looked: Mutex<Option<Hindrance>>,
+    /// By a script, and when that was said.
+    met: Mutex<Option<(Hindrance, Instant)>>,
+}
 
 impl Found {
     pub(super) fn last(&self) -> Option<Hindrance> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.looked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of a script about an event that failed, and says so if that is news.
+    pub(super) fn meet(&self, event: &EventId, error: &ClientError) {
+        if let ClientError::Refuses(why) = error
+            && self.is_news(*why, Instant::now())
+        {
+            tracing::error!(%why, %event, "nothing is sold of this event, nor of others on its server");
+        }
+    }
+
+    /// Whether it is to be said that a script was refused: neither a look has said so, nor a script just
+    /// before.
+    fn is_news(&self, why: Hindrance, now: Instant) -> bool {
+        if self.last() == Some(why) {
+            return false;
+        }
+        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_said =
+            met.is_some_and(|(before, at)| before == why && now.duration_since(at) < SAID_EVERY);
+        if !is_said {
+            *met = Some((why, now));
+        }
+        !is_said
     }
 
     /// Takes note of what came of a look, and says so once if that is news.
@@ -30,7 +66,7 @@ impl Found {
             ) => None,
         };
         let before = {
-            let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *last, found)
         };
         match found {
@@ -55,4 +91,33 @@ pub(super) async fn look(node: &Node) -> Result<Time, ClientError> {
     };
     node.hindrance.note(&looked);
     looked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_server_of_a_cluster_refuses_is_said_once_a_minute_and_not_beside_a_look() {
+        let (found, begun) = (Found::default(), Instant::now());
+        let (few, replica) = (Hindrance::FewReplicas, Hindrance::IsReplica);
+        let (well, refused) = (Ok(Time(0)), Err(ClientError::Refuses(few)));
+        for (look, why, after_s, is_news) in [
+            // Looks find another server that takes writes.
+            (&well, few, 0, true),
+            (&well, few, 59, false),
+            (&well, few, 60, true),
+            (&well, replica, 61, true),
+            (&well, replica, 62, false),
+            // None does.
+            (&refused, few, 200, false),
+            (&refused, replica, 200, true),
+            (&well, few, 300, true),
+        ] {
+            found.note(look);
+            let now = begun + Duration::from_secs(after_s);
+            assert_eq!(found.is_news(why, now), is_news, "{why:?} after {after_s} s");
+            assert_eq!(found.last(), look.as_ref().err().map(|_| few), "scripts change no look");
+        }
+    }
 }

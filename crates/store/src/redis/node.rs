@@ -240,7 +240,10 @@ impl Node {
         };
         let answer = match decided {
             Some(answer) => answer,
-            None => self.client.script(call.script, &keys, &args, call.is_long).await?,
+            None => {
+                let asked = self.client.script(call.script, &keys, &args, call.is_long).await;
+                asked.inspect_err(|error| self.hindrance.meet(&known.event, error))?
+            }
         };
         self.decide.note(begun.elapsed());
         // From here on this node knows what it asked for; a test has it die before it does.
