@@ -69,8 +69,14 @@ function isFresh(identity: Identity): boolean {
 async function renewed(identity: Identity): Promise<Identity> {
   const wish = { method: "POST", token: identity.token } as const;
   if (isGood(identity)) {
-    // It is still good: whatever is wrong, the next call tries again.
-    return ask<Guest>(path`/visitors/renew`, wish).catch(() => identity);
+    return ask<Guest>(path`/visitors/renew`, wish).catch((error) => {
+      // Nobody who owns nothing is renewed where guests are switched off: not asked again until its end.
+      if (error instanceof Refused && error.code === "GUESTS_DISABLED") {
+        return { ...identity, renew_at: identity.expires_at };
+      }
+      // It is still good: whatever else is wrong, the next call tries again.
+      return identity;
+    });
   }
   try {
     return await persist<Guest>(path`/visitors/renew`, wish);
