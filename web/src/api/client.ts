@@ -153,10 +153,12 @@ export function wantedPauseMs(error: unknown): number {
 
 /**
  * Whether the server refuses whatever is asked just now, as one does that has too much to do: asking
- * for something else instead would give it more.
+ * for something else instead would give it more. A limit is none of these: who has changed things too
+ * often may look at them.
  */
 export function isRefusedForNow(error: unknown): error is Refused {
-  return error instanceof Refused && error.retryable && (error.status === 503 || error.status === 429);
+  if (!(error instanceof Refused) || !error.retryable || error.code === "RATE_LIMITED") return false;
+  return error.status === 503 || error.status === 429;
 }
 
 /** A fresh key for one wish. */

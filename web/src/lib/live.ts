@@ -30,7 +30,8 @@ const GLANCE_MS = 3_000;
  * `not_in_queue`. Where no stream can be had, the first `seats` names all of them, as there is no
  * telling what was missed.
  *
- * A server that refuses for now is no reason to ask it instead: whoever does not ask yet waits.
+ * A server that refuses for now is no reason to ask it instead: whoever does not ask yet waits. A
+ * limit on tickets is one, as looks have a limit of their own.
  */
 export function follow(
   event: string,
@@ -166,13 +167,11 @@ class Follower {
         return;
       }
       if (!(error instanceof Refused)) throw error;
-      if (isRefusedForNow(error)) {
-        if (this.#connection !== "polling") {
-          this.#comeBack(error);
-          return;
-        }
-        wantedMs = wantedPauseMs(error);
+      if (isRefusedForNow(error) && this.#connection !== "polling") {
+        this.#comeBack(error);
+        return;
       }
+      wantedMs = wantedPauseMs(error);
     } finally {
       this.#isConnecting = false;
     }

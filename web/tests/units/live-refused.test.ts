@@ -15,10 +15,12 @@ const RETRY_AFTER_S = 5;
 const busy: Answer = () => refusal(503, "BUSY", true);
 const POSITION = { place: "0".repeat(32), number: 1, position: 7, total: 9 };
 
-function refusal(status: number, code: string, retryable: boolean): Response {
-  const headers = retryable ? { "retry-after": String(RETRY_AFTER_S) } : undefined;
+function refusal(status: number, code: string, retryable: boolean, afterS = RETRY_AFTER_S): Response {
+  const headers = retryable ? { "retry-after": String(afterS) } : undefined;
   return Response.json({ status, code, detail: code, retryable }, { status, headers });
 }
+
+const limited = (afterS: number) => refusal(429, "RATE_LIMITED", true, afterS);
 
 /** A stream of either kind: it tells one message, or ends as one does whose handshake was refused. */
 class StubStream extends EventTarget {
@@ -115,7 +117,7 @@ async function polling() {
 for (const [code, status] of [
   ["BUSY", 503],
   ["CONNECTIONS_FULL", 503],
-  ["RATE_LIMITED", 429],
+  ["TOO_MANY_CONNECTIONS", 429],
 ] as const) {
   test(`who is refused a ticket with ${code} waits as long as the server wants`, async () => {
     const ticket = answers["stream-tickets"]!;
@@ -207,6 +209,39 @@ test("ticket that is refused for good is no reason to wait: the page asks", asyn
   answers["stream-tickets"] = () => refusal(403, "GUESTS_DISABLED", false);
   const { ways, stop } = await following();
   expect(asked).toContain("queue");
+  expect(ways).toEqual(["connecting", "polling"]);
+  stop();
+});
+
+test("who has used up the limit that tickets have asks, and tries streams when the server wants", async () => {
+  const wantedMs = 120_000;
+  const ticket = answers["stream-tickets"]!;
+  answers["stream-tickets"] = () => limited(wantedMs / 1_000);
+  const { ways, stop } = await following();
+  expect(asked).toEqual(["stream-tickets", "queue", "show"]);
+  expect(ways).toEqual(["connecting", "polling"]);
+  await pass(wantedMs - 1);
+  // Looks go on at their pace, and nobody who looks at the page has another ticket asked for.
+  expect(asked.filter((last) => last === "queue").length).toBeGreaterThanOrEqual(wantedMs / 6_000);
+  document.dispatchEvent(new Event("visibilitychange"));
+  await pass(0);
+  expect(asked.filter((last) => last === "stream-tickets")).toHaveLength(1);
+  answers["stream-tickets"] = ticket;
+  await pass(wantedMs + 1);
+  expect(tried).toEqual(["websocket"]);
+  expect(ways).toEqual(["connecting", "polling", "websocket"]);
+  stop();
+});
+
+test("limit on looks says nothing about streams that did not open", async () => {
+  const look = answers["queue"]!;
+  answers["queue"] = () => limited(RETRY_AFTER_S);
+  isStreaming = false;
+  const { ways, stop } = await following();
+  await pass(10_000);
+  expect(tried).toEqual(["websocket", "sse"]);
+  answers["queue"] = look;
+  await pass(10_000);
   expect(ways).toEqual(["connecting", "polling"]);
   stop();
 });
