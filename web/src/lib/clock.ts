@@ -6,7 +6,9 @@ let precisionMs = Infinity;
 let isEngineTime = false;
 /** What the Date header of the last quick answer said. */
 let lastDate: { offsetMs: number; steadyMs: number } | undefined;
-/** What a device's clock was set by, if a node's clock seems to have jumped by more. */
+/** How far this device's clock was from its steady one when `offsetMs` was last right for it. */
+let rightAtSteadyMs = 0;
+/** A device's clock was set if it differs by more; what two Date headers say of it is as exact as this. */
 const SET_MS = 3_000;
 /** An answer that took longer tells little of what time it is. */
 const QUICK_MS = 1_000;
@@ -34,20 +36,30 @@ export const clock = {
     const isOther = isExact !== isEngineTime && Math.abs(offset - offsetMs) > precision + precisionMs;
     if (isOther ? isEngineTime : precision > precisionMs) return;
     offsetMs = offset;
+    rightAtSteadyMs = steady();
     precisionMs = precision;
     isEngineTime ||= isExact;
   },
 };
 
+/** Changes when this device's clock is set, and also while it sleeps: browsers stop the steady one. */
+function steady(): number {
+  return Date.now() - performance.now();
+}
+
 /**
- * Keeps up with this device's clock, whatever it is set to: nodes' clocks seem to jump by as much.
- * Those of two nodes may differ as well, but not what has passed meanwhile.
+ * Keeps up with this device's clock, whatever it is set to: nodes' clocks seem to jump back by as much
+ * as it leaves the steady one behind. If the two do not agree, it is another node's clock, or the device
+ * has slept. What it was set by before an `at` was noted is in `offsetMs` already.
  */
 function follow(offset: number): void {
-  const steadyMs = Date.now() - performance.now();
+  const steadyMs = steady();
   const before = lastDate;
   lastDate = { offsetMs: offset, steadyMs };
+  const setBy = steadyMs - rightAtSteadyMs;
+  rightAtSteadyMs = steadyMs;
   if (before === undefined) return;
   const jump = offset - before.offsetMs;
-  if (Math.abs(jump) > SET_MS && Math.abs(steadyMs - before.steadyMs) > SET_MS) offsetMs += jump;
+  const doesAgree = Math.abs(jump + steadyMs - before.steadyMs) <= SET_MS;
+  if (doesAgree && Math.abs(setBy) > SET_MS) offsetMs -= setBy;
 }

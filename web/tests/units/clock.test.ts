@@ -69,6 +69,45 @@ test("nodes whose clocks differ do not set the time", async () => {
   expect(clock.now()).toBe(NOON);
 });
 
+test("node whose clock differs does not set the time of a device that slept", async () => {
+  const clock = await fresh();
+  clock.note(new Date(NOON).toUTCString(), 40);
+  clock.note(NOON);
+  // The steady clock stops meanwhile.
+  vi.setSystemTime(NOON + 3_600_000);
+  clock.note(new Date(NOON + 3_600_000 + 180_000).toUTCString(), 40);
+  expect(clock.now()).toBe(NOON + 3_600_000);
+  vi.setSystemTime(NOON + 7_200_000);
+  clock.note(new Date(NOON + 7_200_000).toUTCString(), 40);
+  expect(clock.now()).toBe(NOON + 7_200_000);
+});
+
+test("device whose clock is set after it slept keeps the time", async () => {
+  const clock = await fresh();
+  clock.note(new Date(NOON).toUTCString(), 40);
+  clock.note(NOON);
+  vi.setSystemTime(NOON + 3_600_000);
+  clock.note(new Date(NOON + 3_600_000).toUTCString(), 40);
+  vi.setSystemTime(NOON + 3_600_000 + 180_000);
+  clock.note(new Date(NOON + 3_600_000).toUTCString(), 40);
+  expect(Math.abs(clock.now() - (NOON + 3_600_000))).toBeLessThan(1_000);
+});
+
+test("device whose clock is set is followed once, if an exact time came without a node's clock", async () => {
+  const clock = await fresh();
+  clock.note(new Date(NOON).toUTCString(), 40);
+  clock.note(NOON);
+  vi.setSystemTime(NOON + 180_000);
+  clock.note(NOON);
+  clock.note(new Date(NOON).toUTCString(), 40);
+  expect(clock.now()).toBe(NOON);
+  // What it is set by after that is followed as well.
+  clock.note(NOON);
+  vi.setSystemTime(NOON);
+  clock.note(new Date(NOON).toUTCString(), 40);
+  expect(Math.abs(clock.now() - NOON)).toBeLessThan(1_000);
+});
+
 test("answer that took long does not set the time back", async () => {
   const clock = await fresh();
   clock.note(NOON);
