@@ -437,3 +437,25 @@ test("code carries place and bookings to a second browser, which keeps its own",
   await close();
   await first.close();
 });
+
+test("drawer of QR codes that is gone has the page loaded anew before a code is made, once", async () => {
+  const { page, close } = await returning(await guest());
+  let loads = 0;
+  let codes = 0;
+  page.on("request", (request) => {
+    loads += Number(request.isNavigationRequest());
+    codes += Number(request.url().endsWith("/api/v1/visitors/carry"));
+  });
+  await page.route(/\/assets\/qr-.*\.js/, (route) => route.fulfill({ status: 404 }));
+  await page.goto(`${server.url}/carry`);
+  const anew = page.waitForEvent("load");
+  await page.getByRole("button", { name: "Make a code" }).click();
+  await anew;
+  expect({ loads, codes }).toEqual({ loads: 2, codes: 0 });
+  // What is gone for good takes no code away: it can be typed.
+  await page.getByRole("button", { name: "Make a code" }).click();
+  await page.getByRole("alert").filter({ hasText: "Something went wrong on this page." }).waitFor();
+  expect(await page.locator(".code").innerText()).toMatch(/^[0-9A-Z]{4}-[0-9A-Z]{4}-[0-9A-Z]{4}$/);
+  expect({ loads, codes }).toEqual({ loads: 2, codes: 1 });
+  await close();
+});
