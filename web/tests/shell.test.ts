@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { signIn } from "./admin";
-import { launch, visit } from "./browser";
+import { launch, violations, visit } from "./browser";
 import { openEvent, SCANNER_KEY, Server } from "./server";
 
 let server: Server;
@@ -63,7 +63,7 @@ test("page whose next part is gone is loaded anew, once", async () => {
   await close();
 });
 
-test("page whose texts in another language are gone is loaded anew in that language, once", async () => {
+test("page whose texts in another language are gone is loaded anew by who wants it to be", async () => {
   const { page, complaints, close } = await visit(browser);
   let loads = 0;
   page.on("request", (request) => (loads += Number(request.isNavigationRequest())));
@@ -76,27 +76,60 @@ test("page whose texts in another language are gone is loaded anew in that langu
     return route.continue();
   });
   const language = page.getByRole("banner").getByRole("combobox");
+  const alert = page.getByRole("banner").getByRole("alert");
   const shown = async (tag: string) => {
     await page.locator(`html[lang="${tag}"]`).getByRole("heading", { level: 1 }).waitFor();
     expect(await language.inputValue()).toBe(tag);
   };
+  const stored = () => page.evaluate(() => localStorage.getItem("onrush.language"));
   await page.goto(`${server.url}/`);
   await shown("en");
   isGone = () => loads < 2;
   await language.selectOption("th");
+  await alert.filter({ hasText: "What you have typed here may be lost" }).waitFor();
+  await shown("en");
+  expect(loads).toBe(1);
+  expect(await stored()).toBeNull();
+  expect(await violations(page)).toEqual([]);
+  await alert.getByRole("button", { name: "Reload the page" }).click();
   await shown("th");
   expect(loads).toBe(2);
+  expect(await alert.count()).toBe(0);
 
-  // What is gone for good leaves a page in English, which says so when it is asked for again.
+  // What is gone for good leaves a page in English, after another try at its start.
   isGone = () => true;
   await language.selectOption("ko");
+  await alert.getByRole("button").click();
   await shown("en");
-  expect(loads).toBe(3);
+  expect(loads).toBe(4);
   await language.selectOption("ko");
-  await page.getByRole("banner").getByRole("alert").waitFor();
+  await alert.waitFor();
   await shown("en");
-  expect(loads).toBe(3);
+  expect(loads).toBe(4);
   expect(complaints).toEqual([]);
+  await close();
+});
+
+test("who stays with an unkept page after all keeps language and selector together", async () => {
+  const { page, close } = await visit(browser);
+  await page.goto(`${server.url}/`);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  // As the editor of plans does with a draft that is stored nowhere.
+  await page.evaluate(() => addEventListener("beforeunload", (event) => event.preventDefault()));
+  await page.route(/\/assets\/common-.*\.js/, (route) => route.fulfill({ status: 404 }));
+  const language = page.getByRole("banner").getByRole("combobox");
+  await language.selectOption("th");
+  const asked = page.waitForEvent("dialog");
+  const reload = page.getByRole("banner").getByRole("button", { name: "Reload the page" });
+  await Promise.all([asked.then((dialog) => dialog.dismiss()), reload.click()]);
+  expect(await language.inputValue()).toBe("en");
+  expect(await page.locator("html").getAttribute("lang")).toBe("en");
+  expect(await page.evaluate(() => history.state as unknown)).toBeNull();
+  // They can go on, in a language that is there as well.
+  await page.unroute(/\/assets\/common-.*\.js/);
+  await language.selectOption("vi");
+  await page.locator('html[lang="vi"]').waitFor();
+  expect(await page.evaluate(() => localStorage.getItem("onrush.language"))).toBe("vi");
   await close();
 });
 

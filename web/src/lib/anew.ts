@@ -1,26 +1,37 @@
 /** Parts of pages that are gone because the server was updated since the page was opened. */
 import { NoAnswer } from "../api/client";
 
-/** A part that is there no more, also after its page was loaded anew. */
+/** A part that is there no more: after its page was loaded anew, or where nobody may do that unasked. */
 export class NoPart extends Error {}
 
 /**
  * Loads the part of this name. If it is gone and the server is there, the address is loaded anew, once
- * for each part: its document names the parts of now. `beforeAnew` keeps what is to be found then.
+ * for each part: its document names the parts of now.
  * @throws {NoPart} if that did not help, {@link NoAnswer} if the server is not there.
  */
-export async function partOf<T>(name: string, load: () => Promise<T>, beforeAnew?: () => void): Promise<T> {
+export async function partOf<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {
-    const part = await load();
+    const part = await partOfNow(name, load);
     note(loadedAnewFor().filter((other) => other !== name));
     return part;
   } catch (error) {
-    if (!(await isServerThere())) throw new NoAnswer("a part cannot be loaded", { cause: error });
-    if (loadedAnewFor().includes(name)) throw new NoPart(`${name} cannot be loaded`, { cause: error });
+    if (!(error instanceof NoPart) || loadedAnewFor().includes(name)) throw error;
     note([...loadedAnewFor(), name]);
-    beforeAnew?.();
     location.reload();
     return new Promise(() => {});
+  }
+}
+
+/**
+ * The same where somebody would lose what they typed: nothing is loaded anew.
+ * @throws {NoPart} if the part is gone, {@link NoAnswer} if the server is not there.
+ */
+export async function partOfNow<T>(name: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    if (!(await isServerThere())) throw new NoAnswer("a part cannot be loaded", { cause: error });
+    throw new NoPart(`${name} cannot be loaded`, { cause: error });
   }
 }
 

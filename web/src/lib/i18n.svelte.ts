@@ -6,7 +6,7 @@ import type events from "../i18n/en/events.json";
 import type plan from "../i18n/en/plan.json";
 import type queue from "../i18n/en/queue.json";
 import type seats from "../i18n/en/seats.json";
-import { partOf } from "./anew";
+import { partOf, partOfNow } from "./anew";
 import { store } from "./store";
 
 interface Areas {
@@ -62,8 +62,8 @@ async function read(of: Language): Promise<Texts> {
   return all;
 }
 
-async function load(to: Language, beforeAnew?: () => void): Promise<void> {
-  texts = await partOf(`texts in ${to}`, () => read(to), beforeAnew);
+async function load(to: Language, part: typeof partOf): Promise<void> {
+  texts = await part(`texts in ${to}`, () => read(to));
   language = to;
   document.documentElement.lang = to;
 }
@@ -80,19 +80,24 @@ export const i18n = {
     const last = store.get(STORED);
     const first = chooseLanguage([asked, last, ...navigator.languages].filter((tag) => tag !== null));
     try {
-      await load(first);
+      await load(first, partOf);
     } catch (error) {
       // A page in English is more than none.
       if (first === "en") throw error;
-      await load("en");
+      await load("en", partOf);
     }
   },
 
-  /** Changes the language, and remembers it. @throws as `partOf` does; then it stays as it is. */
+  /** Changes the language, and remembers it. @throws as `partOfNow` does; then it stays as it is. */
   async choose(to: Language): Promise<void> {
-    const keep = () => store.set(STORED, to);
-    await load(to, keep);
-    keep();
+    await load(to, partOfNow);
+    store.set(STORED, to);
+  },
+
+  /** Remembers the language, and loads the page anew in it: for who knows that what they typed may go. */
+  chooseAnew(to: Language): void {
+    store.set(STORED, to);
+    location.reload();
   },
 };
 
