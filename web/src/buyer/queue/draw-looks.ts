@@ -16,7 +16,11 @@ const FIRST_MS = 5_000;
  * within seconds: 100,000 pages are 2,000 looks a second, if all are being looked at.
  */
 const FIRST_SPREAD_MS = 50_000;
-/** A list that is late is looked at again after this time, or up to twice as much; pauses double. */
+/**
+ * A list that is late is looked at again after this time, or up to twice as much; pauses double. From
+ * the second such look on a page asks for its event besides: 100,000 pages are less than 5,000 requests a
+ * second then, and fewer each time.
+ */
 const AGAIN_MS = 30_000;
 /** Within which time a page that somebody comes back to makes up for a look. */
 const BACK_MS = 5_000;

@@ -154,6 +154,15 @@ export class QueueVisit {
     this.#soon = setTimeout(look, 1_000 + 2 * SPREAD_MS * Math.random());
   }
 
+  /** Asks for the event alone: what it says of times and numbers, where messages tell all else. */
+  async refreshView(): Promise<void> {
+    try {
+      this.view = await ask<Event>(path`/events/${this.event}`);
+    } catch {
+      // What was known of it is of use without it.
+    }
+  }
+
   #connected(connection: Connection): void {
     this.connection = connection;
     if (connection === "offline") this.offlineSince ??= clock.now();
@@ -201,7 +210,7 @@ export class QueueVisit {
     if (!hasChanged) return;
     clearTimeout(this.#viewTimer);
     // The opening changes times and numbers of the event as well.
-    if (!isRead) this.#viewTimer = setTimeout(() => void this.#askView(), SPREAD_MS * Math.random());
+    if (!isRead) this.#viewTimer = setTimeout(() => void this.refreshView(), SPREAD_MS * Math.random());
     if (this.standing.is === "early" && (phase === "prequeue" || phase === "open")) void this.join();
   }
 
@@ -324,14 +333,6 @@ export class QueueVisit {
       this.#timer = setTimeout(() => void this.join(), pauseMs);
     } else {
       this.standing = { is: "failed", error };
-    }
-  }
-
-  async #askView(): Promise<void> {
-    try {
-      this.view = await ask<Event>(path`/events/${this.event}`);
-    } catch {
-      // What was known of it is of use without it.
     }
   }
 
