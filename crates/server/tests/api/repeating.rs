@@ -97,6 +97,7 @@ async fn an_extension_whose_answer_was_lost_is_not_given_again() {
     let guest = Guest { shop: &shop, token, user: String::new() };
     let again = guest.on_booking(&booking, "extend", "x").await.expect(200).json();
     assert_eq!((&first["extensions"], &again["extensions"]), (&json!(1), &json!(1)));
+    shop.clock.advance_ms(60_000);
     let more = guest.on_booking(&booking, "extend", "y").await.expect(200).json();
     assert_eq!(more["extensions"], 2);
 }

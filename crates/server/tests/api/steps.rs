@@ -112,19 +112,19 @@ async fn a_seat_map_that_was_read_before_the_steps_were_learned_is_told_anew() {
     let shop = shop_with_stripe().await;
     let starts_at = shop.clock.now().0 + 30 * DAY_MS;
     let body = json!({"event": "kwd", "title": "Half", "currency": "KWD", "room": null,
-        "starts_at": starts_at, "fees": {"percent_bp": 100},
-        "refunds": [{"days_before": 0, "percent": 50}]});
+        "starts_at": starts_at, "refunds": [{"days_before": 0, "percent": 50}]});
     shop.organise("POST", "/events", &body).await;
     shop.add_pool("kwd", "ga", 10, 15_130).await;
     let map = json!({"plan": small_house(), "prices": {"Stalls": 15_130}});
     shop.organise("PUT", "/events/kwd/seat-map", &map).await;
-    shop.organise_plainly("/events/kwd/open").await;
     let event = || "kwd".parse().unwrap();
     let view = shop.server.engine().ask(event(), EventNow).await.unwrap().value;
     let mut settings = view.settings;
     settings.amount_step_minor = 1;
+    settings.fees.percent_bp = 100;
     let change = Command::ChangeSettings { settings: Box::new(settings) };
     shop.server.engine().execute(event(), change).await.unwrap();
+    shop.organise_plainly("/events/kwd/open").await;
     let read = async || {
         let seats = shop.ask("GET", "/events/kwd/seats").send().await.expect(200);
         let left = shop.ask("GET", "/events/kwd/availability").send().await.expect(200).json();
