@@ -193,6 +193,7 @@ REFUSED = [
     ("ingress: {enabled: true, host: a.example}\nconfig: 'trusted_proxies = []'", "trusted_proxies"),
     ("ingress: {enabled: true, host: a.example}\nconfig: '# trusted_proxies = [\"10.0.0.0/8\"]'", "trusted_proxies"),
     ("preStopSeconds: 25", "terminationGracePeriodSeconds"),
+    ("service: {type: LoadBalancer, externalTrafficPolicy: local}", "externalTrafficPolicy"),
 ]
 # What ONRUSH_PUBLIC_URL becomes.
 BEHIND = "env: {ONRUSH_TRUSTED_PROXIES: 10.0.0.0/8}\ningress: {enabled: true, host: a.example"
@@ -203,6 +204,13 @@ PUBLIC_URLS = [
     (f"{BEHIND}}}\nconfig: 'public_url = \"https://b.example\"'", None),
     (f"{BEHIND}}}\nsecrets: [{{variable: ONRUSH_PUBLIC_URL, secret: a, key: b}}]", None),
     (BEHIND.replace("{ONRUSH", "{ONRUSH_PUBLIC_URL: 'https://b.example', ONRUSH", 1) + "}", "https://b.example"),
+]
+# What the Service that visitors reach must have: Cluster would put a machine's address in the place of theirs.
+SERVICES = [
+    ("{}", {"externalTrafficPolicy": None}),
+    ("service: {type: LoadBalancer, annotations: {a: b}}", {"externalTrafficPolicy": "Local", "annotations": {"a": "b"}}),
+    ("service: {type: NodePort}", {"externalTrafficPolicy": "Local", "annotations": None}),
+    ("service: {type: LoadBalancer, externalTrafficPolicy: Cluster}", {"externalTrafficPolicy": "Cluster"}),
 ]
 VERSION = "1.31.0"
 
@@ -238,6 +246,20 @@ def complaints_about_pod(pod):
             yield f"terminationGracePeriodSeconds leaves a node no 15 seconds after {seconds} of preStop"
 
 
+def complaints_about_services(helm):
+    for values, wanted in SERVICES:
+        code, said = rendered(helm, values)
+        objects = [] if code else [thing for thing in yaml.safe_load_all(said) if thing]
+        service = next((thing for thing in objects if thing["kind"] == "Service" and thing["spec"].get("type")), None)
+        if not service:
+            yield f"chart: {values} makes no Service for visitors: {said}"
+            continue
+        found = {**service["spec"], "annotations": service["metadata"].get("annotations")}
+        for key, value in wanted.items():
+            if found.get(key) != value:
+                yield f"chart: {values}: the Service's {key} is {found.get(key)} and should be {value}"
+
+
 def complaints_about_chart_versions():
     version = tomllib.loads((TOP / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
@@ -267,6 +289,7 @@ def complaints_about_chart(known):
         named = re.findall(r"- name: ONRUSH_PUBLIC_URL\n *value: (.*)", said)
         if code or named != ([f'"{url}"'] if url else []):
             yield f"chart: {values} should set ONRUSH_PUBLIC_URL to {url}: {said if code else named}"
+    yield from complaints_about_services(helm)
     try:
         import kubernetes_validate
     except ImportError:
@@ -275,6 +298,7 @@ def complaints_about_chart(known):
         kubernetes_validate = None
     for values, kinds in [
         ("{}", {"ConfigMap", "PodDisruptionBudget", "Service", "StatefulSet"}),
+        ("service: {type: LoadBalancer, annotations: {a: b}}", {"ConfigMap", "PodDisruptionBudget", "Service", "StatefulSet"}),
         (SEVERAL, {"ConfigMap", "Ingress", "PodDisruptionBudget", "PrometheusRule", "Service", "ServiceMonitor", "StatefulSet"}),
     ]:
         code, said = rendered(helm, values)
