@@ -207,10 +207,25 @@ PUBLIC_URLS = [
 ]
 # What the Service that visitors reach must have: Cluster would put a machine's address in the place of theirs.
 SERVICES = [
-    ("{}", {"externalTrafficPolicy": None}),
+    ("{}", {"externalTrafficPolicy": None, "publishNotReadyAddresses": None}),
     ("service: {type: LoadBalancer, annotations: {a: b}}", {"externalTrafficPolicy": "Local", "annotations": {"a": "b"}}),
     ("service: {type: NodePort}", {"externalTrafficPolicy": "Local", "annotations": None}),
     ("service: {type: LoadBalancer, externalTrafficPolicy: Cluster}", {"externalTrafficPolicy": "Cluster"}),
+    # Without a certificate no pod is ready, and the authority has to reach it to issue one.
+    *(
+        (values, {"publishNotReadyAddresses": True})
+        for values in (
+            "config: |\n  [tls.acme]\n  domains = ['a.example']",
+            "config: |\n  [ tls . acme ] # ours\n  domains = ['a.example']",
+            "config: |\n  [tls]\n  acme = { domains = ['a.example'] }",
+            "config: |\n  tls.acme.domains = ['a.example']",
+            "config: |\n  tls = { acme = { domains = ['a.example'] } }",
+            "env: {ONRUSH_TLS__ACME__DOMAINS: a.example}",
+            "secrets: [{variable: ONRUSH_TLS__ACME__EAB_HMAC_KEY, secret: a, key: b}]",
+        )
+    ),
+    ("config: |\n  [tls]\n  cert = '/etc/onrush/tls/tls.crt' # no acme", {"publishNotReadyAddresses": None}),
+    ("config: |\n  # [tls.acme]\n  # domains = ['a.example']", {"publishNotReadyAddresses": None}),
 ]
 VERSION = "1.31.0"
 
@@ -258,6 +273,10 @@ def complaints_about_services(helm):
         for key, value in wanted.items():
             if found.get(key) != value:
                 yield f"chart: {values}: the Service's {key} is {found.get(key)} and should be {value}"
+        # A pod that starts anew asks the authority at once, which allows five failures an hour.
+        path = "/healthz" if wanted.get("publishNotReadyAddresses") else "/readyz"
+        if f"startupProbe:\n            httpGet: {{ path: {path}," not in re.sub(r"(?m)^ *#.*\n", "", said):
+            yield f"chart: {values}: a pod has started when {path} says so"
 
 
 def complaints_about_chart_versions():

@@ -57,7 +57,7 @@ async fn a_server_is_ready_once_it_has_a_certificate_and_at_once_after_a_restart
     let answer = operator(&shop, "/readyz").await.expect(503);
     let said = String::from_utf8(answer.body).unwrap();
     assert!(said.contains("there is no certificate yet, so nobody is greeted"), "{said}");
-    assert_eq!(metric(&shop).await, None);
+    assert_eq!(metric(&shop).await, Some(0.0), "the alert is to fire");
     let address = shop.server.public_addr();
     greet(address, &root, NAME, &[&TLS13]).await.expect_err("there is nothing to show");
 

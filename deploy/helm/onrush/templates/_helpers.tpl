@@ -29,6 +29,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if or $text $file $written $secret }}true{{- end }}
 {{- end }}
 
+{{/* Whether an authority is to issue the certificate: [tls.acme], however it is written, or its variables. */}}
+{{- define "onrush.acme" -}}
+{{- $found := false }}
+{{- $variables := printf "ONRUSH_%s__" "TLS__ACME" }}
+{{- range list "\\[[ \\t]*tls[ \\t]*\\.[ \\t]*acme[ \\t]*\\]" "(tls[ \\t]*\\.[ \\t]*)?acme[ \\t]*[.=]" "tls[ \\t]*=[^#\n]*\\bacme\\b" }}
+{{- if regexMatch (printf "(?m)^[ \\t]*%s" .) $.Values.config }}{{- $found = true }}{{- end }}
+{{- end }}
+{{- range $name, $_ := .Values.env }}
+{{- if hasPrefix $variables $name }}{{- $found = true }}{{- end }}
+{{- end }}
+{{- range .Values.secrets }}
+{{- if hasPrefix $variables .variable }}{{- $found = true }}{{- end }}
+{{- end }}
+{{- if $found }}true{{- end }}
+{{- end }}
+
 {{/* What the schema cannot say. A journal in a file is one node's alone. */}}
 {{- define "onrush.check" -}}
 {{- $shared := or (regexMatch "(?m)^\\s*engine\\s*=\\s*\"redis\"" .Values.config) (eq (get .Values.env "ONRUSH_ENGINE" | default "") "redis") }}

@@ -145,12 +145,18 @@ fn http(sheet: &mut Sheet, groups: &Groups, traffic: &Traffic) {
         let kinds = [("look", looks_shed), ("beginning", beginnings_shed)];
         shed = kinds.map(|(kind, sent_away)| (one("kind", kind), sent_away)).into();
     }
-    let ends_s = groups.certificate().and_then(CertificateView::not_after_s);
+    let ends_s = groups.certificate().and_then(certificate_ends_s);
     let help = "When the certificate that the public listener shows ends, since the epoch";
     let ends_s = ends_s.map_or(vec![], |ends_s| alone(ends_s as f64));
     sheet.gauge_in(Unit::Seconds, "tls_certificate_not_after", help, ends_s);
     sheet.gauge_in(Unit::Seconds, "wait", "How long an ask waits just now", waits);
     sheet.counter("shed", "Requests sent away because answers took too long", shed);
+}
+
+/// When the certificate ends. One that is not there has ended: else the alert on one that ends soon
+/// would go as soon as a start finds it too old to show.
+fn certificate_ends_s(certificate: &CertificateView) -> Option<i64> {
+    if certificate.is_there() { certificate.not_after_s() } else { Some(0) }
 }
 
 fn engine(sheet: &mut Sheet, groups: &Groups) {
@@ -334,6 +340,7 @@ mod tests {
     use crate::engine_stub::EngineStub;
     use crate::live::samples;
     use onrush_core::View;
+    use onrush_serve::FetchedCertificate;
     use onrush_store::Failure;
     use std::collections::BTreeSet;
 
@@ -341,6 +348,12 @@ mod tests {
 
     fn name(number: u32) -> EventId {
         format!("event-{number}").parse().unwrap()
+    }
+
+    #[test]
+    fn a_certificate_that_is_not_there_has_ended() {
+        let none = FetchedCertificate::new(None).unwrap().certificate();
+        assert_eq!(certificate_ends_s(&none.view()), Some(0));
     }
 
     #[tokio::test(start_paused = true)]
