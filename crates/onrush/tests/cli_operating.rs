@@ -226,6 +226,19 @@ fn metrics(operator: SocketAddr) -> String {
 }
 
 #[test]
+fn the_disk_of_a_journal_is_on_metrics_also_beside_a_ledger_in_postgresql() {
+    let Some(postgres) = need(Postgres::start()) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let served = Served::start_watched(folder.path(), |command| {
+        command.env("ONRUSH_LEDGER", "postgres").env("ONRUSH_POSTGRES__URL", postgres.url());
+    });
+    let text = metrics(served.operator.expect("it listens"));
+    let row = text.lines().find_map(|line| line.strip_prefix("onrush_disk_free_bytes "));
+    let free: f64 = row.expect("it is watched").parse().expect("a number");
+    assert!(free > 0.0, "{text}");
+}
+
+#[test]
 fn rabbitmq_that_is_away_is_on_metrics_and_readyz_and_makes_no_node_unready() {
     let Some(postgres) = need(Postgres::start()) else { return };
     let folder = tempfile::tempdir().expect("a folder");

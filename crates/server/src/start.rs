@@ -113,6 +113,7 @@ impl Server {
             flags: backend.flags.clone(),
             cluster: backend.cluster.clone(),
             space: backend.space(),
+            disk: backend.disk(),
             publishers: backend.publishers(),
             certificate: tls.as_ref().map(|tls| tls.certificate.view()),
         };

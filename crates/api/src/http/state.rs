@@ -188,6 +188,7 @@ macro_rules! groups {
         pub struct Groups {
             $($(#[$doc])* pub $name: Arc<$group>,)*
             certificate: Option<CertificateView>,
+            disk: Option<Arc<Space>>,
             ready: AtomicBool,
         }
 
@@ -240,6 +241,8 @@ pub struct HttpDeps {
     pub cluster: Option<Arc<dyn ClusterStore>>,
     /// What the disk has left for journal and ledger, if they are on one of this machine.
     pub space: Option<Arc<Space>>,
+    /// What the disk has left that the journal is on, if it is on one of this machine.
+    pub disk: Option<Arc<Space>>,
     /// Those who carry the feed to RabbitMQ and Kafka, if anybody does.
     pub publishers: Option<AskPublishers>,
     /// The public listener's certificate, if it speaks TLS.
@@ -252,8 +255,18 @@ pub struct HttpDeps {
 /// # Errors
 /// Whatever the file system says.
 pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<String>)> {
-    let HttpDeps { engine, ledger, sagas, clock, flags, cluster, space, publishers, certificate } =
-        deps;
+    let HttpDeps {
+        engine,
+        ledger,
+        sagas,
+        clock,
+        flags,
+        cluster,
+        space,
+        disk,
+        publishers,
+        certificate,
+    } = deps;
     let keys = KeyDir::open(&config.data)?;
     let plans = PlanDir::open(&config.data, cluster.clone())?;
     let token_key = keys.load_or_draw("token.key")?;
@@ -330,6 +343,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         relay,
         config,
         certificate,
+        disk,
         ready: AtomicBool::new(false),
     };
     Ok((HttpState(Arc::new(groups)), fresh))
@@ -346,6 +360,12 @@ impl Groups {
     #[must_use]
     pub fn certificate(&self) -> Option<&CertificateView> {
         self.certificate.as_ref()
+    }
+
+    /// What the disk has left that the journal is on, if it is on one of this machine.
+    #[must_use]
+    pub fn disk(&self) -> Option<&Space> {
+        self.disk.as_deref()
     }
 
     /// Says whether requests should be sent here.

@@ -185,6 +185,15 @@ impl Backend {
         }
     }
 
+    /// What the disk has left that the journal is on, wherever the ledger is.
+    pub(crate) fn disk(&self) -> Option<Arc<Space>> {
+        match &self.engine_kind {
+            EngineKind::Embedded(engine) => Some(engine.space()),
+            #[cfg(feature = "cluster")]
+            EngineKind::Redis(_) => None,
+        }
+    }
+
     /// Whom to ask how those are who carry the feed elsewhere, if anybody does.
     pub(crate) fn publishers(&self) -> Option<AskPublishers> {
         #[cfg(feature = "cluster")]

@@ -319,6 +319,7 @@ impl Server {
             flags: Arc::default(),
             cluster: None,
             space: Some(engine.space()),
+            disk: Some(engine.space()),
             publishers: None,
             certificate: None,
         };

@@ -170,8 +170,8 @@ fn engine(sheet: &mut Sheet, groups: &Groups) {
     copies(sheet, held);
     let committed = groups.sale.engine.committed().0;
     sheet.gauge("committed_seq", "The number of the last committed decision", alone(committed));
-    let free = groups.once.space.as_ref().map(|space| space.free_bytes() as f64);
-    let help = "Free space of the disk with journal and ledger";
+    let free = groups.disk().map(|space| space.free_bytes() as f64);
+    let help = "Free space of the disk with the journal, and the ledger if it is a file";
     sheet.gauge_in(Unit::Bytes, "disk_free", help, free.map_or(vec![], alone));
 }
 
