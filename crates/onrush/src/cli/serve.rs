@@ -89,6 +89,8 @@ enum Ended {
     Usage(String),
     CouldNotRun(String),
     Refused(String),
+    /// Whoever told it to stop while it started did not wait for the start.
+    AtOnce,
 }
 
 impl Ended {
@@ -105,10 +107,15 @@ impl Ended {
 pub(crate) fn run(args: &ServeArgs) -> Exit {
     let done = configure(args).map_err(Ended::Usage).and_then(|config| {
         let runtime = runtime().map_err(Ended::CouldNotRun)?;
-        runtime.block_on(watched(args, config))
+        let done = runtime.block_on(watched(args, config));
+        if matches!(done, Err(Ended::AtOnce)) {
+            // Dropping it waits for a recovery that is under way.
+            runtime.shutdown_background();
+        }
+        done
     });
     let (exit, why) = match done {
-        Ok(()) => return Exit::Ok,
+        Ok(()) | Err(Ended::AtOnce) => return Exit::Ok,
         Err(Ended::Usage(why)) => (Exit::Usage, why),
         Err(Ended::CouldNotRun(why)) => (Exit::CouldNotRun, why),
         Err(Ended::Refused(why)) => (Exit::Refused, why),
@@ -170,9 +177,14 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     let data = config.data.clone();
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     let key_is_new = config.admin_key.is_none();
-    let started = Server::start(config).await;
+    // The first process of a container is not ended by a signal that it does not listen for: one that
+    // comes while it recovers would be lost, and it killed in the middle of its sale later.
+    let (interrupted, insisted) = (interrupted(), insisted());
+    let started = tokio::select! {
+        started = Server::start(config) => started,
+        () = insisted => return Err(Ended::AtOnce),
+    };
     let server = started.map_err(|error| Ended::with(error.remedy(), error.to_string()))?;
-    let interrupted = interrupted();
     let ready = Ready {
         listen: server.public_addr(),
         operator_listen: server.operator_addr(),
@@ -200,4 +212,16 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     };
     server.shutdown().await;
     failure.map_or(Ok(()), |Stopped { why, remedy }| Err(Ended::with(remedy, why)))
+}
+
+/// Waits until the process was told to stop twice, and says at the first time what it does. Both are
+/// heard from this call on.
+fn insisted() -> impl Future<Output = ()> {
+    let told = interrupted();
+    async move {
+        told.await;
+        let again = interrupted();
+        tracing::info!("stopping once it has started; told again, it ends at once");
+        again.await;
+    }
 }
