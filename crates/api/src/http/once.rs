@@ -5,6 +5,7 @@
 //! fill the disk with refusals. Claims are the exception: as many refusals of one asker are kept as
 //! answers.
 
+use crate::broken::times_to_say;
 use crate::http::caller::OptionalKey;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::Once;
@@ -44,7 +45,9 @@ const LEFT_AT_ONCE: usize = 256;
 
 impl From<LedgerError> for Problem {
     fn from(error: LedgerError) -> Self {
-        tracing::error!(%error, "the ledger failed");
+        if let Some(times) = times_to_say("the ledger", &error) {
+            tracing::error!(%error, times, "the ledger failed");
+        }
         Self::new(
             Code::LedgerUnavailable,
             "the ledger cannot be used now; ask again with the same key",

@@ -3,9 +3,12 @@
 use crate::paying::{GOOD_CARD, paid_shop, use_card};
 use crate::sandboxed::Sandboxed;
 use crate::shop::{Guest, Shop};
+use onrush_api::http::problem::Problem;
 use onrush_core::Command;
+use onrush_ledger::LedgerError;
 use onrush_store::Failure;
 use onrush_store::embedded::{Asked, LostAnswers};
+use onrush_testkit::Log;
 use serde_json::json;
 use std::time::Duration;
 
@@ -466,4 +469,18 @@ async fn nothing_is_begun_while_the_ledger_cannot_remember_it() {
     // The same keys are as good as new.
     guest.on_booking(&booking, "extend", "k").await.expect(200);
     guest.on_booking(&booking, "payment", "k").await.expect(201);
+}
+
+#[test]
+fn a_ledger_that_fails_all_requests_of_a_rush_is_one_line_in_the_log() {
+    let (log, _guard) = Log::begin(tracing::Level::ERROR);
+    for _ in 0..100 {
+        let away = LedgerError::Unavailable("planted for one line".into());
+        assert_eq!(Problem::from(away).code(), "LEDGER_UNAVAILABLE");
+    }
+    assert_eq!((log.count("the ledger failed"), log.count("planted for one line")), (1, 1));
+    assert!(log.text().contains("times=1"), "{}", log.text());
+    // Another reason is told at once.
+    drop(Problem::from(LedgerError::Unavailable("planted for another".into())));
+    assert_eq!(log.count("planted for another"), 1);
 }
