@@ -193,6 +193,22 @@ test("edited settings, texts and pools are kept; what was not touched is not sen
   await close();
 });
 
+test("fee that is emptied is taken away", async () => {
+  await openEvent(server, "feeless", {
+    settings: { room: null, fees: { fixed_minor: 150 } },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }],
+  });
+  expect((await server.ask("GET", "/events/feeless")).body.fees).toEqual({ fixed_minor: 150, percent_bp: 0 });
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/feeless/edit");
+  await page.getByLabel("Fee per booking, in EUR").fill("");
+  await page.getByRole("button", { name: "Save changes" }).click();
+  await page.getByText("Saved.").waitFor();
+  expect((await server.ask("GET", "/events/feeless")).body.fees).toBeUndefined();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("blocked seat says by whom and why, and a sold one leads to its booking", async () => {
   await openEvent(server, "why", {
     settings: { room: null },

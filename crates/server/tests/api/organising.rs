@@ -28,6 +28,28 @@ async fn settings_are_changed_one_by_one_and_null_removes() {
 }
 
 #[tokio::test]
+async fn null_takes_fees_refunds_and_limits_away_and_lets_seats_be_alone() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "e", "title": "Tour", "currency": "EUR",
+        "starts_at": 4_000_000_000_000_i64, "refunds": [{"days_before": 7, "percent": 50}],
+        "fees": {"fixed_minor": 150},
+        "limits": [{"of": {"pool": "ga"}, "max_per_user": 2}], "single_seats": "refuse"});
+    let made = shop.organise("POST", "/events", &body).await;
+    assert_eq!(made["fees"], json!({"fixed_minor": 150, "percent_bp": 0}));
+    let title = shop.organise("PATCH", "/events/e", &json!({"title": "Grand tour"})).await;
+    for member in ["fees", "refunds", "limits", "single_seats"] {
+        assert!(made.get(member).is_some(), "{member}");
+        assert_eq!(title[member], made[member], "what is not named stays");
+    }
+    let change = json!({"fees": null, "refunds": null, "limits": null, "single_seats": null});
+    let changed = shop.organise("PATCH", "/events/e", &change).await;
+    for member in ["fees", "refunds", "limits"] {
+        assert!(changed.get(member).is_none(), "{member}: {changed}");
+    }
+    assert_eq!(changed["single_seats"], "allow");
+}
+
+#[tokio::test]
 async fn concurrent_changes_of_settings_all_take_effect() {
     let shop = Shop::start().await;
     shop.sale_with_room("e", json!({})).await;

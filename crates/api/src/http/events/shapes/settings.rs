@@ -100,8 +100,9 @@ settings! {
     #[schema(value_type = Option<LimitNumber>)]
     max_per_user: Option<Option<Whole<u32>>>,
     /// The same of pools, categories and their ticket types, in the order they are checked.
+    #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Vec<UserLimitBody>>, max_items = 100)]
-    limits: Option<Vec<Object<UserLimitBody>>>,
+    limits: Option<Option<Vec<Object<UserLimitBody>>>>,
     /// Units that bookings paid for under one e-mail address may have together; `null` is no limit.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<PayerLimitNumber>)]
@@ -132,18 +133,21 @@ settings! {
     #[schema(value_type = Option<SettableTime>)]
     starts_at: Option<Option<Whole<Settable>>>,
     /// What a booking costs beside its units.
+    #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<FeesBody>)]
-    fees: Option<Object<FeesBody>>,
+    fees: Option<Option<Object<FeesBody>>>,
     /// The tax that prices and fees include; `null` tells of none. It is fixed once there are prices.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<TaxBody>)]
     tax: Option<Option<Object<TaxBody>>>,
     /// What a buyer gets back who cancels; without a rule that applies, buyers cannot cancel.
+    #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Vec<RefundRuleBody>>, max_items = 20)]
-    refunds: Option<Vec<Object<RefundRuleBody>>>,
+    refunds: Option<Option<Vec<Object<RefundRuleBody>>>>,
     /// Whether buyers may choose seats that leave one free seat alone.
+    #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<SingleSeatsName>)]
-    single_seats: Option<SingleSeats>,
+    single_seats: Option<Option<SingleSeats>>,
 }
 
 impl SettingsChange {
@@ -179,7 +183,8 @@ impl SettingsChange {
         set(&mut settings.payment_attempts, whole(self.payment_attempts));
         set(&mut settings.extensions, whole(self.extensions));
         set(&mut settings.max_per_user, self.max_per_user.map(whole));
-        set(&mut settings.limits, self.limits.map(UserLimitBody::limits));
+        let limits = self.limits.map(Option::unwrap_or_default);
+        set(&mut settings.limits, limits.map(UserLimitBody::limits));
         set(&mut settings.max_per_email, self.max_per_email.map(whole));
         set(&mut settings.max_per_card, self.max_per_card.map(whole));
         set(&mut settings.claim_ttl_max_ms, self.claim_ttl_max_ms.map(whole));
@@ -187,10 +192,12 @@ impl SettingsChange {
         set(&mut settings.opens_at, self.opens_at.map(time));
         set(&mut settings.closes_at, self.closes_at.map(time));
         set(&mut settings.starts_at, self.starts_at.map(time));
-        set(&mut settings.fees, self.fees.map(|Object(fees)| fees.fees()));
+        let fees = self.fees.map(Option::unwrap_or_default);
+        set(&mut settings.fees, fees.map(|Object(fees)| fees.fees()));
         set(&mut settings.tax, self.tax.map(|tax| tax.map(|Object(tax)| tax.tax())));
-        set(&mut settings.refunds, self.refunds.map(RefundRuleBody::rules));
-        set(&mut settings.single_seats, self.single_seats);
+        let refunds = self.refunds.map(Option::unwrap_or_default);
+        set(&mut settings.refunds, refunds.map(RefundRuleBody::rules));
+        set(&mut settings.single_seats, self.single_seats.map(Option::unwrap_or_default));
     }
 }
 
