@@ -85,8 +85,8 @@ impl PlanDir {
         }
     }
 
-    /// Has a drawing be again what it was before one was added whose seats the rules refused. One
-    /// that was changed since stays: of seats, only those that exist are ever shown.
+    /// Has a drawing be again what it was before one was added whose seats surely were not. One that
+    /// was changed since stays: of seats, only those that exist are ever shown.
     ///
     /// # Errors
     /// As [`Self::load`].

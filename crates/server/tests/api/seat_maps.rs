@@ -2,6 +2,9 @@
 
 use crate::shop::Shop;
 use flate2::read::GzDecoder;
+use onrush_core::Command;
+use onrush_store::Failure;
+use onrush_store::embedded::{Asked, LostAnswers};
 use serde_json::{Value, json};
 use std::io::Read;
 
@@ -172,6 +175,34 @@ async fn a_plan_that_cannot_be_used_is_refused_whole_and_leaves_the_drawing_alon
     let after = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
     assert_eq!(after, before);
     assert_eq!(String::from_utf8(kept()), String::from_utf8(kept_before));
+}
+
+#[tokio::test]
+async fn a_drawing_is_taken_back_where_the_engine_surely_added_no_seats() {
+    let lost = LostAnswers::default();
+    let shop = Shop::start_losing(&lost).await;
+    shop.flash_sale("e").await;
+    import_small_house(&shop, "e").await;
+    let kept = || std::fs::read_to_string(shop.dir.path().join("plans/plan-e.json")).unwrap();
+    let cases = [
+        ("B", Failure::Busy { retry_after_ms: 1_000 }, "BUSY", true),
+        ("C", Failure::DiskLow, "DISK_LOW", true),
+        ("D", Failure::Rebuilding { retry_after_ms: 1_000 }, "EVENT_REBUILDING", true),
+        ("E", Failure::Unreachable, "ENGINE_UNREACHABLE", false),
+    ];
+    for (row, failure, code, is_taken_back) in cases {
+        let before = kept();
+        let text = small_house().to_string().replace("\"A-", &format!("\"{row}-"));
+        let plan: Value = serde_json::from_str(&text).unwrap();
+        lost.lose(move |asked| match asked {
+            Asked::Command(Command::AddSeats { .. }) => Some(failure.clone()),
+            Asked::Command(_) | Asked::Query(_) => None,
+        });
+        let body = json!({"plan": plan, "prices": {"Stalls": 0}});
+        let answer = shop.admin("PUT", "/events/e/seat-map").json(&body).send().await;
+        assert_eq!(answer.problem(), (503, code.into()));
+        assert_eq!(kept() == before, is_taken_back, "{code}");
+    }
 }
 
 #[tokio::test]

@@ -79,7 +79,10 @@ async fn add_seats(
     }
     let command = Command::AddSeats { categories: import.categories, seats: import.seats };
     let ran = sale.run::<()>(event, command).await;
-    if let (Err(Failure::Refused(_)), Some(added)) = (&ran, added) {
+    // Where the seats may have been added, the drawing stays: of seats, only those that exist are shown.
+    if let Some(added) = added
+        && ran.as_ref().is_err_and(Failure::changed_nothing)
+    {
         let taken = units.plans.take_back(added).await;
         taken.map_err(|error| broken("taking the seat map back", &error))?;
     }
