@@ -50,6 +50,23 @@ async fn null_takes_fees_refunds_and_limits_away_and_lets_seats_be_alone() {
 }
 
 #[tokio::test]
+async fn an_event_without_a_waiting_room_gets_none_by_a_change_of_it() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    for body in [json!({"capacity": 5}), json!({"order": "draw"}), json!({})] {
+        let refused = shop.admin("PATCH", "/events/e/room").json(&body).send().await;
+        assert_eq!(refused.problem(), (409, "NO_WAITING_ROOM".into()), "{body}");
+    }
+    let event = shop.ask("GET", "/events/e").send().await.expect(200).json();
+    assert!(event.get("room").is_none());
+    let guest = shop.guest().await;
+    guest.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201);
+    let opened = shop.organise("PATCH", "/events/e", &json!({"room": {}})).await;
+    assert!(opened.get("room").is_some());
+    shop.organise("PATCH", "/events/e/room", &json!({"capacity": 5})).await;
+}
+
+#[tokio::test]
 async fn concurrent_changes_of_settings_all_take_effect() {
     let shop = Shop::start().await;
     shop.sale_with_room("e", json!({})).await;

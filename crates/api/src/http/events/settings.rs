@@ -94,7 +94,21 @@ pub async fn change_room(
     _: Operator,
     JsonBody(change): JsonBody<RoomChange>,
 ) -> Result<Json<EventBody>, Problem> {
-    change_settings(&sale, &sagas, &event, SettingsChange::of_room(change)).await
+    sale.turns.take("settings", read_and_change_room(&sale, &sagas, &event, change)).await
+}
+
+async fn read_and_change_room(
+    sale: &Sale,
+    sagas: &Sagas,
+    event: &EventId,
+    change: RoomChange,
+) -> Result<Json<EventBody>, Problem> {
+    let (_, view) = sale.view_event(event).await?;
+    // An event gets a room by its settings, and not by a change of what it does not have.
+    if view.settings.room.is_none() {
+        return Err(Refusal::NoWaitingRoom.into());
+    }
+    read_and_change(sale, sagas, event, SettingsChange::of_room(change)).await
 }
 
 /// Reads the settings, changes them and writes them back; one such change at a time.
