@@ -6,7 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// A whole number of type `T`, however it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Whole<T>(pub T);
 
 impl<'de, T: TryFrom<i64>> Deserialize<'de> for Whole<T> {

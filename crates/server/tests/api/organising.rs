@@ -50,6 +50,29 @@ async fn null_takes_fees_refunds_and_limits_away_and_lets_seats_be_alone() {
 }
 
 #[tokio::test]
+async fn whole_numbers_of_settings_may_be_written_with_a_point() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "e", "title": "Tour", "currency": "EUR"});
+    shop.organise("POST", "/events", &body).await;
+    let change = json!({
+        "starts_at": 4e12, "fees": {"fixed_minor": 150.0, "percent_bp": 250.0},
+        "tax": {"name": "VAT", "rate_bp": 725.0},
+        "refunds": [{"days_before": 7.0, "percent": 50.0}],
+        "limits": [{"of": {"pool": "ga"}, "max_per_user": 2.0}],
+    });
+    let changed = shop.organise("PATCH", "/events/e", &change).await;
+    assert_eq!(changed["fees"], json!({"fixed_minor": 150, "percent_bp": 250}));
+    assert_eq!(changed["tax"], json!({"name": "VAT", "rate_bp": 725}));
+    let rule = &changed["refunds"][0];
+    assert_eq!((&rule["days_before"], &rule["percent"]), (&json!(7), &json!(50)));
+    assert_eq!(changed["limits"], json!([{"of": {"pool": "ga"}, "max_per_user": 2}]));
+    let cut = json!({"fees": {"fixed_minor": 0.5}});
+    let refused = shop.admin("PATCH", "/events/e").json(&cut).send().await;
+    assert_eq!(refused.problem(), (422, "INVALID_BODY".into()));
+    assert_eq!(refused.json()["field"], "fees.fixed_minor");
+}
+
+#[tokio::test]
 async fn an_event_without_a_waiting_room_gets_none_by_a_change_of_it() {
     let shop = Shop::start().await;
     shop.flash_sale("e").await;

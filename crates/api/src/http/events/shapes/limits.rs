@@ -2,6 +2,7 @@
 
 use crate::json::ids::{FreeText, IdText};
 use crate::json::object::Object;
+use crate::json::whole::Whole;
 use onrush_core::ids::{PoolId, TypeId};
 use onrush_core::prices::Priced;
 use onrush_core::user_limits::UserLimit;
@@ -65,8 +66,8 @@ pub struct UserLimitBody {
     #[schema(value_type = Option<IdText>)]
     ticket_type: Option<TypeId>,
     /// How many.
-    #[schema(minimum = 1, maximum = 1_000)]
-    max_per_user: u32,
+    #[schema(value_type = u32, minimum = 1, maximum = 1_000)]
+    max_per_user: Whole<u32>,
 }
 
 impl UserLimitBody {
@@ -78,7 +79,7 @@ impl UserLimitBody {
                 Priced::Category(name) => PoolOrCategory::Category(name),
                 Priced::Pool(pool) => PoolOrCategory::Pool(pool),
             };
-            Self { of, ticket_type, max_per_user }
+            Self { of, ticket_type, max_per_user: Whole(max_per_user) }
         };
         limits.into_iter().map(shown).collect()
     }
@@ -89,7 +90,7 @@ impl UserLimitBody {
                 PoolOrCategory::Category(name) => Priced::Category(name),
                 PoolOrCategory::Pool(pool) => Priced::Pool(pool),
             };
-            UserLimit { of, ticket_type, max_per_user }
+            UserLimit { of, ticket_type, max_per_user: max_per_user.0 }
         };
         bodies.into_iter().map(limit).collect()
     }

@@ -2,6 +2,7 @@
 
 use crate::json::ids::{TaxNameText, TimeMs};
 use crate::json::object::Object;
+use crate::json::whole::Whole;
 use onrush_core::Time;
 use onrush_core::settings::{Fees, RefundRule, Settings};
 use onrush_core::tax::{Tax, Taxed};
@@ -15,12 +16,12 @@ use utoipa::ToSchema;
 pub struct FeesBody {
     /// For each booking, in minor units.
     #[serde(default)]
-    #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
-    fixed_minor: i64,
+    #[schema(value_type = i64, minimum = 0, maximum = 1_000_000_000_000_i64)]
+    fixed_minor: Whole<i64>,
     /// Of the units' price, in basis points: 250 is 2.5 %.
     #[serde(default)]
-    #[schema(maximum = 10_000)]
-    percent_bp: u32,
+    #[schema(value_type = u32, maximum = 10_000)]
+    percent_bp: Whole<u32>,
 }
 
 impl FeesBody {
@@ -28,11 +29,12 @@ impl FeesBody {
     #[must_use]
     pub fn shown(fees: &Fees) -> Option<Self> {
         let Fees { fixed_minor, percent_bp } = *fees;
-        (*fees != Fees::default()).then_some(Self { fixed_minor, percent_bp })
+        let body = Self { fixed_minor: Whole(fixed_minor), percent_bp: Whole(percent_bp) };
+        (*fees != Fees::default()).then_some(body)
     }
 
     pub(super) fn fees(self) -> Fees {
-        Fees { fixed_minor: self.fixed_minor, percent_bp: self.percent_bp }
+        Fees { fixed_minor: self.fixed_minor.0, percent_bp: self.percent_bp.0 }
     }
 }
 
@@ -45,8 +47,8 @@ pub struct TaxBody {
     #[schema(value_type = TaxNameText)]
     name: Box<str>,
     /// The rate on the net amount, in basis points: 1900 is 19 %.
-    #[schema(maximum = 10_000)]
-    rate_bp: u32,
+    #[schema(value_type = u32, maximum = 10_000)]
+    rate_bp: Whole<u32>,
 }
 
 impl TaxBody {
@@ -54,11 +56,11 @@ impl TaxBody {
     #[must_use]
     pub fn shown(tax: Tax) -> Self {
         let Tax { name, rate_bp } = tax;
-        Self { name, rate_bp }
+        Self { name, rate_bp: Whole(rate_bp) }
     }
 
     pub(super) fn tax(self) -> Tax {
-        Tax { name: self.name, rate_bp: self.rate_bp }
+        Tax { name: self.name, rate_bp: self.rate_bp.0 }
     }
 }
 
@@ -92,10 +94,11 @@ impl TaxOf {
 #[schema(as = RefundRule)]
 pub struct RefundRuleBody {
     /// Full days before `starts_at`, at least.
-    days_before: u16,
+    #[schema(value_type = u16)]
+    days_before: Whole<u16>,
     /// How much of the units' price, in percent; fees are kept.
-    #[schema(maximum = 100)]
-    percent: u8,
+    #[schema(value_type = u8, maximum = 100)]
+    percent: Whole<u8>,
 }
 
 /// A rule about refunds, and until when it counts.
@@ -128,7 +131,10 @@ impl RefundTermBody {
 
 impl RefundRuleBody {
     pub(super) fn rules(rules: Vec<Object<Self>>) -> Vec<RefundRule> {
-        let rule = |Object(Self { days_before, percent })| RefundRule { days_before, percent };
+        let rule = |Object(Self { days_before, percent })| RefundRule {
+            days_before: days_before.0,
+            percent: percent.0,
+        };
         rules.into_iter().map(rule).collect()
     }
 }
