@@ -419,3 +419,33 @@ fn audit_of_a_ledger_in_postgresql_beside_a_journal_compares_the_money() {
     let told = String::from_utf8_lossy(&alone.stdout).into_owned();
     assert!(told.contains("give --config"), "{told}");
 }
+
+#[test]
+fn publishers_begin_no_later_than_at_the_end_of_a_journal_that_was_accepted() {
+    let Some(postgres) = need(Postgres::start()) else { return };
+    let scratch = tempfile::tempdir().expect("a directory");
+    let (data, settings) = (scratch.path().join("data"), scratch.path().join("onrush.toml"));
+    let url = postgres.url();
+    let lines = format!("data = {data:?}\nledger = \"postgres\"\n[postgres]\nurl = \"{url}\"\n");
+    fs::write(&settings, lines).expect("written");
+    let shop = Shop::open_with(&data, &["--config", text(&settings)]);
+    shop.buy(1);
+    shop.stop();
+    // As after decisions that an older journal does not know.
+    let sql = "INSERT INTO cursors VALUES ('far', 1, 1000000), ('near', 1, 2)";
+    postgres.sql(&url, sql).expect("done");
+    let cursor = |name: &str| {
+        let sql = format!("SELECT value FROM cursors WHERE name = '{name}'");
+        postgres.sql(&url, &sql).expect("it answers").parse::<u64>().expect("a number")
+    };
+    let (code, said) = restored_start(&data, &["--config", text(&settings)]);
+    assert_eq!((code, cursor("far")), (Some(0), 1_000_000), "{said}");
+    let followed = postgres.sql(&url, "SELECT seq FROM feed_cursor").expect("it answers");
+    let end = followed.parse::<u64>().expect("a number");
+    let flags = ["--config", text(&settings), "--accept-restored"];
+    let (code, said) = restored_start(&data, &flags);
+    assert_eq!((code, cursor("near")), (Some(0), 2), "{said}");
+    // The ledger may not have followed to the end before it stopped.
+    assert!((end..1_000).contains(&cursor("far")), "{} {end}", cursor("far"));
+    assert!(said.contains("the feed is read anew") && said.contains("far"), "{said}");
+}

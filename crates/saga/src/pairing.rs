@@ -67,6 +67,12 @@ impl Before {
         Ok(Self { journal, reader: Some(reader) })
     }
 
+    /// The last decision of the journal.
+    #[must_use]
+    pub fn last(&self) -> Seq {
+        self.journal.last
+    }
+
     /// Whether anything was ever decided.
     fn has_decisions(&self) -> bool {
         self.journal.last > Seq::default()

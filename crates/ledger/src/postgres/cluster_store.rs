@@ -5,7 +5,7 @@ use super::archive::{
     Append, Appended, ArchiveHead, ArchivedRow, BeginEpoch, Events, HeadOf, ReadEvent, ReadFeed,
     RowToArchive,
 };
-use super::shared::{AllFlags, CursorOf, Flags, Lease, Release, SetCursor, SetFlag};
+use super::shared::{AllFlags, CursorOf, Flags, Lease, LowerCursors, Release, SetCursor, SetFlag};
 use super::writer::{Lane, Slot};
 use crate::Pending;
 use onrush_core::ids::EventId;
@@ -104,6 +104,12 @@ impl PgLedger {
     /// [`LedgerError::Conflict`](crate::LedgerError::Conflict) if somebody with a higher one has written it.
     pub fn set_cursor(&self, name: &str, fence: u64, value: u64) -> Pending<()> {
         self.write(SetCursor { name: name.to_owned(), fence, value })
+    }
+
+    /// Lowers every cursor above `end` to it, for what they read ends there. Gives their names and
+    /// where they were, by name.
+    pub fn lower_cursors(&self, end: u64) -> Pending<Vec<(String, u64)>> {
+        self.write(LowerCursors(end))
     }
 
     /// All flags.

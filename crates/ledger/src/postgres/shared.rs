@@ -84,6 +84,25 @@ impl Ask<()> for SetCursor {
     }
 }
 
+/// Lowers to this number whatever is above it. Gives who had come farther, by name, and how far.
+pub(super) struct LowerCursors(pub(super) u64);
+
+impl Ask<Vec<(String, u64)>> for LowerCursors {
+    async fn run(&self, db: &mut Client) -> Result<Vec<(String, u64)>, Fault> {
+        // Fences stay: who wrote last keeps the right to write, and everybody before has lost it.
+        let lowered = all(
+            db,
+            "WITH above AS (SELECT name, value FROM cursors WHERE value > $1 FOR UPDATE), \
+             lowered AS (UPDATE cursors SET value = $1 FROM above \
+             WHERE cursors.name = above.name RETURNING above.name, above.value) \
+             SELECT name, value FROM lowered ORDER BY name",
+            &[&signed(self.0)],
+        )
+        .await?;
+        lowered.iter().map(|row| Ok((row.try_get(0)?, unsigned(row.try_get(1)?)))).collect()
+    }
+}
+
 /// All flags.
 pub(super) struct AllFlags;
 

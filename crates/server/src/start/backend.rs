@@ -27,6 +27,8 @@ use onrush_bridge::cursors::Cursors;
 use onrush_bridge::rabbit::Wake;
 #[cfg(feature = "cluster")]
 use onrush_ledger::postgres::PgLedger;
+#[cfg(feature = "cluster")]
+use onrush_store::Seq;
 
 /// How long to wait for others to let go of the engine, at most.
 const LET_GO_TRIES: u32 = 200;
@@ -130,6 +132,9 @@ impl Backend {
         match engine {
             EngineName::Embedded => {
                 let before = look(config).await?;
+                if config.accept_restored {
+                    lower_cursors(&ledger, before.last()).await?;
+                }
                 let opened = open_embedded(config, options, before, &*ledger).await?;
                 let (engine, clock, pairing) = opened;
                 Ok(Self {
@@ -334,6 +339,19 @@ async fn look(config: &Config) -> Result<Before, StartError> {
         Ok(()) => {}
     }
     Ok(before)
+}
+
+/// Has those who carry the feed elsewhere begin no later than at the journal's end: from beyond it they
+/// would leave out the first decisions that follow. To be called before the engine is opened: from then
+/// on the files fit, and the next start need not accept anything. Receivers drop what is sent again.
+#[cfg(feature = "cluster")]
+async fn lower_cursors(ledger: &PgLedger, last: Seq) -> Result<(), StartError> {
+    let lowered = ledger.lower_cursors(last.0).await;
+    for (name, was) in lowered.map_err(|error| StartError::Unavailable(error.to_string()))? {
+        let (to, by) = (last.0, was - last.0);
+        tracing::warn!(name, was, to, by, "accepted: the feed is read anew from this decision on");
+    }
+    Ok(())
 }
 
 /// Opens the ledger in its file, unless it turns out not to belong to the journal.

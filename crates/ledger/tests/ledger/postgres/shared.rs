@@ -77,6 +77,24 @@ async fn cursor_is_kept_and_not_written_under_an_older_fence() {
 }
 
 #[tokio::test]
+async fn cursors_above_the_end_are_lowered_to_it_and_keep_their_fences() {
+    let Some(books) = Books::new().await else { return };
+    let pg = books.pg();
+    for (name, value) in [("rabbit", 41), ("kafka", 50), ("at-its-end", 40), ("behind", 7)] {
+        pg.set_cursor(name, 3, value).await.expect("written");
+    }
+    let lowered = vec![("kafka".to_owned(), 50), ("rabbit".to_owned(), 41)];
+    assert_eq!(pg.lower_cursors(40).await, Ok(lowered));
+    for (name, value) in [("rabbit", 40), ("kafka", 40), ("at-its-end", 40), ("behind", 7)] {
+        assert_eq!(pg.cursor_of(name).await, Ok(value), "{name}");
+    }
+    assert_eq!(pg.lower_cursors(40).await, Ok(vec![]));
+    // Whoever was overtaken before cannot write now either.
+    assert_eq!(pg.set_cursor("kafka", 2, 99).await, Err(LedgerError::Conflict));
+    pg.set_cursor("kafka", 3, 41).await.expect("written");
+}
+
+#[tokio::test]
 async fn flag_is_heard_of_by_all_nodes_within_a_second() {
     let Some(books) = Books::new().await else { return };
     let other = open(&books.url).await;
