@@ -163,14 +163,19 @@ impl Work {
         if buyer.email.is_empty() {
             return Ok(Attempt::Done);
         }
+        let booking = self.ledger.booking(id).await?;
         if message.kind == BOOKING_EXPIRED {
-            match self.tried_to_pay(id).await? {
+            // Money that came late has bought them: nobody is to hear that they are on sale again.
+            if booking.as_ref().is_some_and(|booking| was_sold(booking.status)) {
+                return Ok(Attempt::Done);
+            }
+            match self.tried_in_vain(id).await? {
                 Some(true) => {}
                 Some(false) => return Ok(Attempt::Done),
                 None => return Ok(Attempt::Failed("the payment's end is not known yet".into())),
             }
         }
-        let Some(booking) = self.ledger.booking(id).await? else {
+        let Some(booking) = booking else {
             return Ok(Attempt::Failed("the booking is not in the ledger yet".into()));
         };
         // Void tickets are not sent. That the booking was cancelled is another mail.
@@ -215,11 +220,11 @@ impl Work {
         })
     }
 
-    /// Whether somebody really tried to pay for a booking: money was taken or set aside, or the
-    /// gateway declined. `None` while that is not known.
-    async fn tried_to_pay(&self, booking: &BookingId) -> Result<Option<bool>, LedgerError> {
+    /// Whether somebody really tried to pay for a booking, and no money was taken: it was set aside,
+    /// or the gateway declined. `None` while a payment may still take some.
+    async fn tried_in_vain(&self, booking: &BookingId) -> Result<Option<bool>, LedgerError> {
         let Some(record) = self.ledger.saga_record(booking).await? else { return Ok(Some(false)) };
-        let (mut is_open, mut was_taken) = (false, false);
+        let mut is_open = false;
         for payment in &record.payments {
             match payment.stage {
                 Stage::Creating
@@ -228,20 +233,20 @@ impl Work {
                 | Stage::Capturing
                 | Stage::Closing => is_open = true,
                 Stage::Closed | Stage::Void => {}
+                // Another mail tells what it bought, or that it goes back.
                 Stage::Captured | Stage::Refunding | Stage::Returned | Stage::Refunded => {
-                    was_taken = true;
+                    return Ok(Some(false));
                 }
             }
         }
-        if was_taken {
-            return Ok(Some(true));
+        if is_open {
+            return Ok(None);
         }
         if record.payments.is_empty() {
             return Ok(Some(false));
         }
         let history = self.ledger.history(booking).await?;
-        let tried = history.iter().any(|line| tells_of_a_try(&line.note));
-        Ok(if tried || !is_open { Some(tried) } else { None })
+        Ok(Some(history.iter().any(|line| tells_of_a_try(&line.note))))
     }
 
     /// What an organiser set. The engine tells no more of an event that was archived, and the ledger
@@ -346,6 +351,14 @@ impl Work {
             mail = mail.reply_to(reply_to.clone());
         }
         mail.multipart(content).map_err(|error| format!("the mail cannot be written: {error}"))
+    }
+}
+
+/// Whether a booking was sold, also if it was taken back since.
+fn was_sold(status: HoldStatus) -> bool {
+    match status {
+        HoldStatus::Confirmed | HoldStatus::Cancelled => true,
+        HoldStatus::Held | HoldStatus::Paying | HoldStatus::Released | HoldStatus::Expired => false,
     }
 }
 

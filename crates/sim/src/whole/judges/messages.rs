@@ -386,10 +386,9 @@ impl Judge<'_> {
             BOOKING_CONFIRMED | BOOKING_CANCELLED => (times, times),
             REFUND => self.refunds(times),
             BOOKING_EXPIRED if !self.happened.of_booking(booking).any(is_tried) => (0, 0),
-            BOOKING_EXPIRED => {
-                let is_paid = self.happened.of_booking(booking).any(|paid| paid.is_captured);
-                (if is_paid && !is_left_out { times } else { 0 }, times)
-            }
+            // Whose money was taken hears of that instead, and of another card that was typed in the
+            // server may never have heard.
+            BOOKING_EXPIRED => (0, times),
             _ => (0, 0),
         };
         (if address.known_after == Some(self.losses) { least } else { 0 }, most)
