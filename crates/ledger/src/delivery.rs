@@ -48,6 +48,13 @@ pub enum Delivered {
         /// What went wrong.
         error: String,
     },
+    /// It was not tried: what it hangs on has not ended. That counts as no attempt.
+    Waits {
+        /// Until when.
+        at: Time,
+        /// For what.
+        error: String,
+    },
     /// It did not arrive, and it is given up.
     Dead {
         /// When.
@@ -55,6 +62,16 @@ pub enum Delivered {
         /// What went wrong.
         error: String,
     },
+}
+
+impl Delivered {
+    /// How many attempts it counts as.
+    pub(crate) const fn attempts(&self) -> u32 {
+        match self {
+            Self::Done | Self::Again { .. } | Self::Dead { .. } => 1,
+            Self::Waits { .. } => 0,
+        }
+    }
 }
 
 /// A delivery that was given up.

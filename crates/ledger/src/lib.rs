@@ -329,8 +329,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// When the next delivery over `channel` is due.
     fn next_delivery(&self, channel: &str) -> Pending<Option<Time>>;
 
-    /// What became of deliveries, by message id. Each counts one attempt more; one that is not
-    /// known is passed over.
+    /// What became of deliveries, by message id. Each counts one attempt more, unless it waits; one
+    /// that is not known is passed over.
     fn delivered(&self, channel: &str, outcomes: Vec<(String, Delivered)>) -> Pending<()>;
 
     /// Deliveries that were given up, the latest first, of all channels or one.

@@ -159,9 +159,16 @@ const DECLINED: &str = "declined: ";
 /// What a saga's history says when a card's bank has set the money aside.
 pub const SET_ASIDE: &str = "the money is set aside, and none was taken";
 
+/// What a saga's history says while the money is on its way, as that of a bank debit is for days.
+pub const UNDER_WAY: &str = "the money is under way";
+
+/// The same where the payment is not wanted any more.
+pub const UNDER_WAY_UNWANTED: &str = "the money is under way and cannot be called back yet";
+
 /// Whether a line of a saga's history says that somebody tried to pay: that a try was declined, or
-/// that the money was set aside.
+/// that the money was set aside or under way.
 #[must_use]
 pub fn tells_of_a_try(note: &str) -> bool {
-    note.split("; ").any(|part| part.starts_with(DECLINED) || part == SET_ASIDE)
+    let said = [SET_ASIDE, UNDER_WAY, UNDER_WAY_UNWANTED];
+    note.split("; ").any(|part| part.starts_with(DECLINED) || said.contains(&part))
 }

@@ -23,6 +23,8 @@ use tracing::{Instrument, Span, trace_span};
 
 /// For how long a message is tried: three days.
 pub const GIVE_UP_AFTER_MS: i64 = 3 * 24 * 3_600_000;
+/// For how long a message may wait for something else to end, such as a bank debit: a month.
+pub const WAIT_AT_MOST_MS: i64 = 30 * 24 * 3_600_000;
 /// How often it is tried however old it is: for an hour. A channel may be back after a week.
 const LEAST_ATTEMPTS: u32 = 13;
 /// The pause after the first failure; each further one doubles it.
@@ -47,6 +49,8 @@ pub enum Attempt {
     Done,
     /// It did not arrive, and may later.
     Failed(String),
+    /// It is not to be sent before something else has ended, which is nobody's failure.
+    NotYet(String),
     /// It did not arrive, and never will.
     Hopeless(String),
 }
@@ -240,6 +244,14 @@ impl Courier {
                     false => Delivered::Again { at: again, error },
                 }
             }
+            Attempt::NotYet(error) => {
+                let waited_ms = at.since_ms(since);
+                let until = at.plus_ms(wait_ms(waited_ms, u64::from_le_bytes(random())));
+                match waited_ms >= WAIT_AT_MOST_MS {
+                    true => Delivered::Dead { at, error },
+                    false => Delivered::Waits { at: until, error },
+                }
+            }
             Attempt::Hopeless(error) => Delivered::Dead { at, error },
         };
         if let Delivered::Dead { error, .. } = &outcome {
@@ -256,8 +268,9 @@ impl Courier {
             Attempt::Done if self.troubles.arrived() => {
                 tracing::info!(channel, "messages arrive again");
             }
-            // What never will arrive is told by itself, and says nothing of the others.
-            Attempt::Done | Attempt::Hopeless(_) => {}
+            // What never will arrive is told by itself. Neither that nor what waits for something else
+            // says anything of the others.
+            Attempt::Done | Attempt::NotYet(_) | Attempt::Hopeless(_) => {}
             Attempt::Failed(why) => {
                 if let Some(failed) = self.troubles.failed(at) {
                     let why = without_addresses(why);
@@ -308,6 +321,7 @@ fn came_to(span: &Span, attempt: &Attempt) {
     let (outcome, is_error) = match attempt {
         Attempt::Done => ("done", false),
         Attempt::Failed(_) => ("failed", true),
+        Attempt::NotYet(_) => ("not_yet", false),
         Attempt::Hopeless(_) => ("hopeless", true),
     };
     span.record("onrush.outcome", outcome);
@@ -322,13 +336,24 @@ const fn is_given_up(attempts: u32, after_ms: i64) -> bool {
     after_ms >= GIVE_UP_AFTER_MS && attempts + 1 >= LEAST_ATTEMPTS
 }
 
-/// The pause after a failure with `attempts` before it: doubled each time, and moved by up to a
-/// quarter either way, so that what failed together does not come back together.
+/// The pause after a failure with `attempts` before it: doubled each time.
 fn pause_ms(attempts: u32, dice: u64) -> i64 {
     let doubled = FIRST_PAUSE_MS.saturating_mul(1_i64 << attempts.min(30)).min(LONGEST_PAUSE_MS);
-    let span = doubled / 2;
+    scattered_ms(doubled, dice)
+}
+
+/// The pause of what has waited for so long for something else: an eighth of that. Its attempts are
+/// not counted.
+fn wait_ms(waited_ms: i64, dice: u64) -> i64 {
+    scattered_ms((waited_ms / 8).clamp(FIRST_PAUSE_MS, LONGEST_PAUSE_MS), dice)
+}
+
+/// A pause that is moved by up to a quarter either way, so that what failed together does not come
+/// back together.
+fn scattered_ms(pause_ms: i64, dice: u64) -> i64 {
+    let span = pause_ms / 2;
     let offset = i64::try_from(dice % u64::try_from(span).unwrap_or(1)).unwrap_or(0);
-    doubled - span / 2 + offset
+    pause_ms - span / 2 + offset
 }
 
 #[cfg(test)]
@@ -346,6 +371,22 @@ mod tests {
             }
         }
         assert_ne!(pause_ms(3, 1), pause_ms(3, 2));
+    }
+
+    #[test]
+    fn what_waits_is_looked_at_the_less_often_the_longer_it_has_waited() {
+        let day_ms = 24 * 3_600_000;
+        for (waited_ms, least_ms, most_ms) in [
+            (-5, 750, 1_250),
+            (0, 750, 1_250),
+            (80_000, 7_500, 12_500),
+            (4 * day_ms, 2_700_000, 4_500_000),
+        ] {
+            for dice in [0, 249, 250, u64::MAX] {
+                let pause_ms = wait_ms(waited_ms, dice);
+                assert!((least_ms..=most_ms).contains(&pause_ms), "{waited_ms} {dice} {pause_ms}");
+            }
+        }
     }
 
     #[test]

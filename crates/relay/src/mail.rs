@@ -172,7 +172,7 @@ impl Work {
             match self.tried_in_vain(id).await? {
                 Some(true) => {}
                 Some(false) => return Ok(Attempt::Done),
-                None => return Ok(Attempt::Failed("the payment's end is not known yet".into())),
+                None => return Ok(Attempt::NotYet("the payment's end is not known yet".into())),
             }
         }
         let Some(booking) = booking else {
@@ -220,8 +220,8 @@ impl Work {
         })
     }
 
-    /// Whether somebody really tried to pay for a booking, and no money was taken: it was set aside,
-    /// or the gateway declined. `None` while a payment may still take some.
+    /// Whether somebody really tried to pay for a booking, and no money was taken: it was set aside
+    /// or under way, or the gateway declined. `None` while a payment may still take some.
     async fn tried_in_vain(&self, booking: &BookingId) -> Result<Option<bool>, LedgerError> {
         let Some(record) = self.ledger.saga_record(booking).await? else { return Ok(Some(false)) };
         let mut is_open = false;

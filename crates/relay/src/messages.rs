@@ -125,7 +125,7 @@ pub fn of_change(
             }
             BookingChange::PayerNamed { .. }
             | BookingChange::PaymentBegun { .. }
-            // Nothing was taken and nothing is owed: the buyer heard of the hold's end already.
+            // Nothing was taken and nothing is owed. The mail about the hold's end has waited for this.
             | BookingChange::LatePaymentFailed { .. } => return None,
         },
         Change::Setup(_)

@@ -11,7 +11,7 @@ use onrush_core::payers::PayerBy;
 use onrush_core::saga::Outcome;
 use onrush_core::{Command, Refusal};
 use onrush_ledger::money::Capture;
-use onrush_ledger::saga::{SET_ASIDE, SagaRecord, declined};
+use onrush_ledger::saga::{SET_ASIDE, SagaRecord, UNDER_WAY, declined};
 use onrush_store::Failure;
 
 /// Why a payment ends whose card has paid for as much as one card may.
@@ -193,7 +193,7 @@ impl Sagas {
     fn under_way(&self, record: &SagaRecord) -> Look {
         let mut draft = self.draft(record);
         draft.tries(0);
-        draft.note("the money is under way");
+        draft.note(UNDER_WAY);
         draft.next_at(Some(self.now().plus_ms(self.patience.longest_pause_ms)));
         Look::WriteAndRest(draft)
     }

@@ -18,7 +18,7 @@ use onrush_core::view::HoldView;
 use onrush_core::{Command, Time};
 use onrush_ledger::LedgerError;
 use onrush_ledger::money::{Payment, RefundCause};
-use onrush_ledger::saga::{SagaRecord, declined};
+use onrush_ledger::saga::{SagaRecord, UNDER_WAY, UNDER_WAY_UNWANTED, declined};
 use onrush_store::{Ask, Failure};
 use smallvec::SmallVec;
 use std::time::{Duration, Instant};
@@ -295,7 +295,7 @@ impl Sagas {
                 Ok(Look::WriteAndRest(draft))
             }
             Standing::Processing { reference } => {
-                draft.advance(Outcome::PaymentOpen, "the money is under way")?;
+                draft.advance(Outcome::PaymentOpen, UNDER_WAY)?;
                 draft.present(|row| row.reference = Some(reference));
                 let ask_at = self.now().plus_ms(self.patience.ask_after_ms);
                 draft.next_at(Some(ask_at.min(until.plus_ms(AFTER_HOLD_MS))));
@@ -343,7 +343,7 @@ impl Sagas {
                 let mut draft = self.draft(record);
                 draft.tries(0);
                 draft.present(|row| row.reference = Some(reference));
-                draft.note("the money is under way and cannot be called back yet");
+                draft.note(UNDER_WAY_UNWANTED);
                 draft.next_at(Some(self.now().plus_ms(self.patience.ask_after_ms)));
                 Ok(Look::WriteAndRest(draft))
             }

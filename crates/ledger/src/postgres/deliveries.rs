@@ -156,7 +156,9 @@ pub(super) async fn delivered(
         let row = OutcomeRow::of(channel, message, outcome);
         match outcome {
             Delivered::Done => done.push(row),
-            Delivered::Again { .. } | Delivered::Dead { .. } => others.push(row),
+            Delivered::Again { .. } | Delivered::Waits { .. } | Delivered::Dead { .. } => {
+                others.push(row);
+            }
         }
     }
     // Everybody locks deliveries in the same order.
@@ -184,8 +186,9 @@ pub(super) async fn delivered(
     if !others.is_empty() {
         execute(
             db,
-            "UPDATE deliveries SET attempts = deliveries.attempts + 1, next_at = told.next_at, \
-             died_at = told.died_at, error = told.error, claimed_by = NULL, claimed_until = NULL \
+            "UPDATE deliveries SET attempts = deliveries.attempts + told.attempts, \
+             next_at = told.next_at, died_at = told.died_at, error = told.error, \
+             claimed_by = NULL, claimed_until = NULL \
              FROM json_populate_recordset(NULL::deliveries, $1::text::json) AS told \
              WHERE deliveries.message_id = told.message_id AND deliveries.channel = told.channel",
             &[&json(&others)?],

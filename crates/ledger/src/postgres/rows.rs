@@ -71,6 +71,8 @@ impl<'a> BuyerRow<'a> {
 pub(super) struct OutcomeRow<'a> {
     pub(super) message_id: &'a str,
     pub(super) channel: &'a str,
+    /// How many more.
+    attempts: u32,
     next_at: Option<Time>,
     died_at: Option<Time>,
     error: Option<&'a str>,
@@ -80,10 +82,12 @@ impl<'a> OutcomeRow<'a> {
     pub(super) fn of(channel: &'a str, message_id: &'a str, outcome: &'a Delivered) -> Self {
         let (next_at, died_at, error) = match outcome {
             Delivered::Done => (None, None, None),
-            Delivered::Again { at, error } => (Some(*at), None, Some(error.as_str())),
+            Delivered::Again { at, error } | Delivered::Waits { at, error } => {
+                (Some(*at), None, Some(error.as_str()))
+            }
             Delivered::Dead { at, error } => (None, Some(*at), Some(error.as_str())),
         };
-        Self { message_id, channel, next_at, died_at, error }
+        Self { message_id, channel, attempts: outcome.attempts(), next_at, died_at, error }
     }
 }
 

@@ -84,10 +84,10 @@ pub(super) fn delivered(
                 "DELETE FROM deliveries WHERE message_id = ?1 AND channel = ?2",
                 [message.as_str(), channel],
             )?,
-            Delivered::Again { at, error } => db.execute(
-                "UPDATE deliveries SET attempts = attempts + 1, next_at = ?3, died_at = NULL, \
+            Delivered::Again { at, error } | Delivered::Waits { at, error } => db.execute(
+                "UPDATE deliveries SET attempts = attempts + ?5, next_at = ?3, died_at = NULL, \
                  error = ?4 WHERE message_id = ?1 AND channel = ?2",
-                params![message, channel, at.0, error],
+                params![message, channel, at.0, error, outcome.attempts()],
             )?,
             Delivered::Dead { at, error } => db.execute(
                 "UPDATE deliveries SET attempts = attempts + 1, next_at = NULL, died_at = ?3, \

@@ -83,6 +83,19 @@ async fn delivery_is_tried_until_it_is_done() {
 }
 
 #[tokio::test]
+async fn delivery_that_waits_for_something_else_was_not_tried() {
+    let Some(books) = Books::new().await else { return };
+    tell(&books, 1, vec![message("a", 7, &["mail"])]).await;
+    let waits = |at| Delivered::Waits { at: Time(at), error: "not known yet".into() };
+    outcome(&books, "mail", "a", waits(20)).await;
+    assert_eq!(due(&books, "mail", 19).await, []);
+    assert_eq!(due(&books, "mail", 20).await, [("a".to_owned(), 0, Time(7))]);
+    outcome(&books, "mail", "a", again(30)).await;
+    outcome(&books, "mail", "a", waits(40)).await;
+    assert_eq!(due(&books, "mail", 40).await, [("a".to_owned(), 1, Time(7))]);
+}
+
+#[tokio::test]
 async fn outcomes_of_many_deliveries_are_written_together() {
     let Some(books) = Books::new().await else { return };
     tell(&books, 1, ["a", "b", "c"].map(|id| message(id, 7, &["mail"])).into()).await;
