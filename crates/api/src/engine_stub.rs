@@ -23,6 +23,10 @@ pub(crate) struct EngineStub<F> {
     pub(crate) hindrance: Option<Hindrance>,
     /// What is told of an event when this is asked.
     pub(crate) told: F,
+    /// What its feed has; after that nothing comes.
+    pub(crate) feed: FeedPage,
+    /// The last decision, also if its feed does not have it.
+    pub(crate) committed: Seq,
     /// How many signs of life it was given.
     pub(crate) signs: AtomicU32,
 }
@@ -30,8 +34,15 @@ pub(crate) struct EngineStub<F> {
 impl<F: Fn(&EventId, &Query) -> Told> EngineStub<F> {
     /// One that can be reached, without events in its list.
     pub(crate) fn telling(told: F) -> Self {
-        let signs = AtomicU32::default();
-        Self { events: Vec::new(), reach: Some(Ok(())), hindrance: None, told, signs }
+        Self {
+            events: Vec::new(),
+            reach: Some(Ok(())),
+            hindrance: None,
+            told,
+            feed: FeedPage::new(),
+            committed: Seq::default(),
+            signs: AtomicU32::default(),
+        }
     }
 }
 
@@ -64,12 +75,13 @@ impl<F: Fn(&EventId, &Query) -> Told + Send + Sync + 'static> Engine for EngineS
         self.hindrance
     }
 
-    fn subscribe(&self, _: Seq) -> Box<dyn Feed> {
-        Box::new(Silent)
+    fn subscribe(&self, after: Seq) -> Box<dyn Feed> {
+        let left = self.feed.iter().filter(|entry| entry.seq > after).cloned();
+        Box::new(Remaining(left.collect()))
     }
 
     fn committed(&self) -> Seq {
-        Seq::default()
+        self.committed
     }
 
     fn settled(&self, _: EventId) -> Pending<Seq> {
@@ -85,12 +97,15 @@ impl<F: Fn(&EventId, &Query) -> Told + Send + Sync + 'static> Engine for EngineS
     }
 }
 
-/// A feed in which nothing happens.
-struct Silent;
+/// A feed in which nothing happens after this page.
+struct Remaining(FeedPage);
 
-impl Feed for Silent {
+impl Feed for Remaining {
     fn next(&mut self) -> NextPage<'_> {
-        Box::pin(pending())
+        if self.0.is_empty() {
+            return Box::pin(pending());
+        }
+        Box::pin(ready(Ok(Some(std::mem::take(&mut self.0)))))
     }
 }
 

@@ -8,6 +8,7 @@ mod broken;
 pub mod draw;
 #[cfg(test)]
 mod engine_stub;
+mod feed_page;
 pub mod history;
 pub mod http;
 pub mod inventory;

@@ -1,6 +1,7 @@
 //! What a history tells.
 
 use super::*;
+use crate::engine_stub::EngineStub;
 use onrush_core::lines::PoolLine;
 
 fn lines() -> Lines {
@@ -173,4 +174,24 @@ fn of_a_long_history_the_latest_steps_are_told() {
     let told = history(ga(), changes.collect());
     assert_eq!((told.steps.len(), told.steps[0].seq), (MAX_STEPS, 501));
     assert!(told.bookings.is_empty());
+}
+
+/// As after a failover to a standby that lagged behind.
+#[tokio::test(start_paused = true)]
+async fn a_history_ends_with_what_a_feed_has_that_lost_its_end() {
+    let event: EventId = "e".parse().unwrap();
+    let entry =
+        FeedEntry { seq: Seq(1), at: Time(1), event: event.clone(), changes: vec![held("e.1")] };
+    let stub =
+        |feed| EngineStub { feed, committed: Seq(3), ..EngineStub::telling(|_: &_, _: &_| None) };
+    let histories = Histories::new(Arc::new(stub(vec![Arc::new(entry)])));
+    // The second is not kept from its turn by the first.
+    let (first, second) = tokio::join!(histories.of(&event, ga()), histories.of(&event, ga()));
+    for steps in [first, second] {
+        let steps = steps.expect("there is something");
+        assert_eq!(steps.iter().map(|step| step.what).collect::<Vec<_>>(), [What::Held]);
+    }
+    // One that says nothing at all is away.
+    let away = Histories::new(Arc::new(stub(Vec::new())));
+    assert_eq!(away.of(&event, ga()).await, Err(Broken::new("reading the feed")));
 }

@@ -1,5 +1,6 @@
 //! The feed, page by page.
 
+use crate::feed_page::next_page;
 use crate::http::body::Json;
 use crate::http::caller::{Operator, Strict};
 use crate::http::openapi::ReadProblems;
@@ -10,13 +11,16 @@ use crate::json::ids::{EventIdText, TimeMs};
 use axum::extract::State;
 use onrush_core::ids::EventId;
 use onrush_core::{Change, Time};
-use onrush_store::{FeedEntry, Seq};
+use onrush_store::{Engine, FeedEntry, Seq};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::time::Duration;
 use utoipa::{IntoParams, ToSchema};
 
 /// Entries looked at for one page: a filter that finds little must not read the whole journal at once.
 const MAX_READ: usize = 20_000;
+/// How long the feed may say nothing before a page ends with what there is: who asks again goes on there.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which page.
 #[derive(Deserialize, IntoParams)]
@@ -81,26 +85,33 @@ pub async fn feed(
         return Err(Problem::new(Code::InvalidQuery, "after: use 0 or the number of an entry")
             .about("after"));
     };
+    Ok(Json(read(&*sale.engine, after, query.event.as_ref(), limit).await?))
+}
+
+/// A page of the feed, of one event or all.
+async fn read(
+    engine: &dyn Engine,
+    after: u64,
+    event: Option<&EventId>,
+    limit: usize,
+) -> Result<FeedBody, Problem> {
     let (mut entries, mut next, mut read, mut left_out) = (Vec::new(), after, 0, 0);
-    let committed = sale.engine.committed().0;
-    let mut feed = sale.engine.subscribe(Seq(next));
+    let committed = engine.committed().0;
+    let mut feed = engine.subscribe(Seq(next));
     // The feed waits for more at its end, so it is asked only while there is some.
     'pages: while next < committed {
-        let page = feed.next().await.map_err(|error| {
-            tracing::error!(error, "the feed cannot be read");
-            Problem::new(Code::Internal, "reading the feed failed on our side; the log has more")
-        })?;
-        for entry in page.unwrap_or_default() {
+        let Some(page) = next_page(&mut *feed, PATIENCE).await? else { break };
+        for entry in page {
             if entries.len() == limit || read == MAX_READ {
                 break 'pages;
             }
             read += 1;
             let missing = entry.seq.0 - next - 1;
             next = entry.seq.0;
-            if query.event.is_none() {
+            if event.is_none() {
                 left_out += missing;
             }
-            if query.event.as_ref().is_some_and(|event| *event != entry.event) {
+            if event.is_some_and(|event| *event != entry.event) {
                 continue;
             }
             if entry.changes.is_empty() {
@@ -113,12 +124,37 @@ pub async fn feed(
             break;
         }
     }
-    Ok(Json(FeedBody { entries, next, committed, left_out }))
+    Ok(FeedBody { entries, next, committed, left_out })
 }
 
 impl From<&FeedEntry> for EntryBody {
     fn from(entry: &FeedEntry) -> Self {
         let FeedEntry { seq, at, event, changes } = entry;
         Self { seq: seq.0, at: *at, event: event.clone(), changes: changes.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine_stub::EngineStub;
+    use onrush_core::change::SaleChange;
+
+    /// As after a failover to a standby that lagged behind.
+    #[tokio::test(start_paused = true)]
+    async fn a_page_ends_with_what_a_feed_has_that_lost_its_end() {
+        let event: EventId = "e".parse().unwrap();
+        let changes = vec![Change::Sale(SaleChange::SalePaused)];
+        let entry = FeedEntry { seq: Seq(1), at: Time(1), event, changes };
+        let engine = EngineStub {
+            feed: vec![Arc::new(entry)],
+            committed: Seq(3),
+            ..EngineStub::telling(|_: &_, _: &_| None)
+        };
+        for (after, found) in [(0, 1), (1, 0), (2, 0)] {
+            let page = read(&engine, after, None, 100).await.expect("it is read");
+            assert_eq!(page.entries.len(), found, "{after}");
+            assert_eq!((page.next, page.committed), (after.max(1), 3));
+        }
     }
 }
