@@ -1,7 +1,9 @@
-//! Who owns what, added up from the changes alone: a second opinion that shares no code with the rules.
+//! Who owns what and what it costs, added up from the changes alone: a second opinion that shares no
+//! code with the rules.
 
 mod aside;
 mod payers;
+mod prices;
 
 use aside::Aside;
 use onrush_core::Change;
@@ -14,6 +16,7 @@ use onrush_core::lines::Lines;
 use onrush_core::settings::Digest;
 use onrush_core::waiting_room::draw;
 use payers::Payers;
+use prices::Prices;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -50,6 +53,7 @@ struct Ledger {
     claims: HashMap<ClaimId, (PoolId, i64)>,
     aside: Aside,
     payers: Payers,
+    prices: Prices,
     banned: HashSet<UserId>,
     line: Queue,
     draw: Draw,
@@ -137,6 +141,9 @@ impl Ledger {
     }
 
     fn note(&mut self, change: &Change, findings: &mut Findings) {
+        if let Change::Setup(change) = change {
+            self.prices.note(change);
+        }
         match change {
             Change::Setup(change) => match change {
                 SetupChange::PoolAdded { spec } => {
@@ -228,6 +235,7 @@ impl Ledger {
             Change::Hold(change) => match change {
                 HoldChange::HoldPlaced { terms, .. } => {
                     self.expect_welcome(&terms.user, findings);
+                    findings.violations.extend(self.prices.check(terms).err());
                     findings.violations.extend(self.aside.take(terms));
                     self.occupy(&terms.lines, &Seat::Owned(terms.booking.clone()), findings);
                     let booking = (terms.clone(), Has::Held);
@@ -254,7 +262,11 @@ impl Ledger {
                 BookingChange::HoldConfirmedLate { booking, .. } => {
                     self.buy_late(booking, findings)
                 }
-                BookingChange::ConfirmedCancelled { booking, .. } => {
+                BookingChange::ConfirmedCancelled { booking, refund_minor, .. } => {
+                    if let Some((terms, _)) = self.bookings.get(booking) {
+                        let checked = prices::check_refund(terms, *refund_minor);
+                        findings.violations.extend(checked.err());
+                    }
                     self.turn(booking, Has::Sold, Has::Nothing, findings);
                 }
                 BookingChange::PayerNamed { booking, by, payer } => {

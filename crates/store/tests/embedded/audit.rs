@@ -13,7 +13,7 @@ use onrush_store::Engine;
 use onrush_store::embedded::{AuditReport, audit};
 
 /// Adds a decision to the end of the journal that the engine never made.
-fn plant(sale: &Sale, body: &str) -> AuditReport {
+pub(crate) fn plant(sale: &Sale, body: &str) -> AuditReport {
     let copy = sale.copy();
     let db = rusqlite::Connection::open(copy.path().join("engine.db")).expect("opened");
     db.execute(

@@ -3,6 +3,7 @@
 mod archive;
 mod archive_files;
 mod audit;
+mod audit_prices;
 mod changes;
 mod clocks;
 mod crash;
