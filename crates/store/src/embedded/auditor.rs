@@ -4,6 +4,7 @@
 mod aside;
 mod payers;
 mod prices;
+mod users;
 
 use aside::Aside;
 use onrush_core::Change;
@@ -19,6 +20,7 @@ use payers::Payers;
 use prices::Prices;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use users::Users;
 
 /// What a booking does with its units.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,10 +52,12 @@ struct Ledger {
     pools: HashMap<PoolId, Pool>,
     seats: HashMap<SeatId, Seat>,
     bookings: HashMap<BookingId, (Arc<HoldTerms>, Has)>,
-    claims: HashMap<ClaimId, (PoolId, i64)>,
+    /// Of which pool, how many, and whose unless a service's.
+    claims: HashMap<ClaimId, (PoolId, i64, Option<UserId>)>,
     aside: Aside,
     payers: Payers,
     prices: Prices,
+    users: Users,
     banned: HashSet<UserId>,
     line: Queue,
     draw: Draw,
@@ -181,6 +185,7 @@ impl Ledger {
                 SetupChange::EventCreated { settings }
                 | SetupChange::SettingsChanged { settings } => {
                     self.payers.set(settings);
+                    self.users.set(settings);
                     self.draw.seed_hash = settings.seed_hash();
                     self.draw.is_value_promised = settings.public_value_source().is_some();
                 }
@@ -237,6 +242,8 @@ impl Ledger {
                     self.expect_welcome(&terms.user, findings);
                     findings.violations.extend(self.prices.check(terms).err());
                     findings.violations.extend(self.aside.take(terms));
+                    let wrong = self.users.take(&terms.user, i64::from(terms.lines.units()));
+                    findings.violations.extend(wrong);
                     self.occupy(&terms.lines, &Seat::Owned(terms.booking.clone()), findings);
                     let booking = (terms.clone(), Has::Held);
                     if self.bookings.insert(terms.booking.clone(), booking).is_some() {
@@ -286,14 +293,19 @@ impl Ledger {
             Change::Claim(change) => match change {
                 ClaimChange::Claimed { claim, user, pool, quantity, .. } => {
                     self.expect_welcome(user, findings);
-                    self.claim(claim, pool, i64::from(*quantity), findings);
+                    let quantity = i64::from(*quantity);
+                    findings.violations.extend(self.users.take(user, quantity));
+                    self.claim(claim, pool, quantity, Some(user), findings);
                 }
                 ClaimChange::ClaimedAdjusted { claim, pool, amount, .. } => {
-                    self.claim(claim, pool, *amount, findings);
+                    self.claim(claim, pool, *amount, None, findings);
                 }
                 ClaimChange::Declaimed { claim, .. } => match self.claims.get_mut(claim) {
-                    Some((pool, amount)) if *amount > 0 => {
+                    Some((pool, amount, user)) if *amount > 0 => {
                         let (pool, amount) = (pool.clone(), std::mem::take(amount));
+                        if let Some(user) = user {
+                            self.users.add(user, -amount);
+                        }
                         self.take(&pool, -amount, findings);
                         self.pools.entry(pool).or_default().claimed -= amount;
                     }
@@ -402,6 +414,7 @@ impl Ledger {
         let terms = terms.clone();
         if to == Has::Nothing {
             self.payers.turn(booking, terms.lines.units(), false);
+            self.users.add(&terms.user, -i64::from(terms.lines.units()));
             self.give_back(&terms.lines, findings);
             self.aside.give_back(&terms);
         }
@@ -430,18 +443,26 @@ impl Ledger {
         *has = Has::Sold;
         let terms = terms.clone();
         self.payers.turn(booking, terms.lines.units(), true);
+        self.users.add(&terms.user, i64::from(terms.lines.units()));
         self.aside.take_again(&terms);
         self.occupy(&terms.lines, &Seat::Owned(booking.clone()), findings);
     }
 
-    fn claim(&mut self, claim: &ClaimId, pool: &PoolId, amount: i64, findings: &mut Findings) {
+    fn claim(
+        &mut self,
+        claim: &ClaimId,
+        pool: &PoolId,
+        amount: i64,
+        user: Option<&UserId>,
+        findings: &mut Findings,
+    ) {
         self.take(pool, amount, findings);
         let known = self.pools.entry(pool.clone()).or_default();
         known.claimed += amount;
         if known.claimed < 0 {
             findings.violation(format!("pool {pool}: fewer than no units are claimed"));
         }
-        if self.claims.insert(claim.clone(), (pool.clone(), amount)).is_some() {
+        if self.claims.insert(claim.clone(), (pool.clone(), amount, user.cloned())).is_some() {
             findings.violation(format!("claim {claim} is made twice"));
         }
     }

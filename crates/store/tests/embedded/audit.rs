@@ -1,12 +1,13 @@
 //! The audit finds what was planted, and nothing else.
 
 use crate::sale::{
-    Sale, assert_audit_is_clean, confirm, done, flash_settings, hold, id, join_command,
+    Sale, assert_audit_is_clean, confirm, create, done, flash_settings, hold, id, join_command,
     open_room_sale, release, run, seat, units,
 };
 use onrush_core::change::{SaleChange, SetupChange};
 use onrush_core::ids::PlaceId;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
+use onrush_core::types::AskedTypes;
 use onrush_core::waiting_room::draw;
 use onrush_core::{Change, Command};
 use onrush_store::Engine;
@@ -135,6 +136,31 @@ async fn planted_payer_beyond_the_limit_is_found() {
         assert!(report.violations.iter().any(|what| what.contains(why)), "{report:?}");
     }
     assert_eq!(limited(r#","max_per_email":3"#).violation_count, 0);
+}
+
+#[tokio::test]
+async fn planted_units_beyond_the_limit_per_user_are_found() {
+    let sale = Sale::new();
+    let engine = sale.open();
+    create(&engine, Settings { max_per_user: Some(3), ..flash_settings() }).await;
+    done(&engine, Command::OpenSale { seed: None, public_value: None }).await;
+    let found = |quantity: u32| {
+        let claimed = format!(
+            r#"[{{"claimed":{{"claim":"c1","user":"u-planted","pool":"ga","quantity":1,"before":0,
+            "after":1}}}},{}]"#,
+            planted_hold(&format!(r#"{{"pools":{{"ga":{quantity}}}}}"#)).trim_matches(['[', ']'])
+        );
+        plant(&sale, &claimed).violations
+    };
+    // What was given back counts no more.
+    let (booking, user) = (id("before"), id("u-planted"));
+    let (lines, types) = (units(3), AskedTypes::default());
+    done(&engine, Command::Hold { booking, user, lines, channels: Vec::new(), types }).await;
+    done(&engine, Command::Release { booking: id("before"), user: id("u-planted") }).await;
+    engine.close();
+    assert_eq!(found(2), Vec::<String>::new());
+    let (told, why) = (found(3), "user u-planted has 4 units, and may have 3");
+    assert!(told.len() == 1 && told[0].contains(why), "{told:?}");
 }
 
 #[tokio::test]
