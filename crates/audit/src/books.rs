@@ -1,6 +1,6 @@
 //! The books that an audit compares: the feed and the ledger, wherever they are.
 
-use onrush_core::ids::BookingId;
+use onrush_core::ids::{BookingId, EventId};
 use onrush_ledger::Page;
 use onrush_ledger::booking::Booking;
 use onrush_ledger::desk::{DeskEntry, DeskFilter};
@@ -11,6 +11,7 @@ use onrush_ledger::sqlite::LedgerReader;
 use onrush_saga::pairing::older_ledger;
 use onrush_store::embedded::JournalReader;
 use onrush_store::{FeedEntry, Seq};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// Rows and decisions read at a time.
@@ -21,6 +22,10 @@ pub(super) trait Feed {
     /// What is wrong with where they are kept: pages that are damaged, or a ledger that has followed
     /// another feed.
     fn faults(&mut self, followed: &FeedPosition) -> Result<Vec<String>, String>;
+
+    /// Events of which a ledger that was put back from before may never learn what it lacks: their
+    /// history is in files, which are read.
+    fn filed(&self) -> Result<HashSet<EventId>, String>;
 
     /// Every decision there is, in order; without changes where these are in a file that is not read.
     fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String>;
@@ -97,6 +102,15 @@ impl Feed for Journal {
             found.push(older_ledger(followed.seq, known));
         }
         Ok(found)
+    }
+
+    fn filed(&self) -> Result<HashSet<EventId>, String> {
+        if !self.with_archive {
+            return Ok(HashSet::new());
+        }
+        let reader = JournalReader::open(&self.data).map_err(|error| error.to_string())?;
+        let events = reader.archived_events().map_err(|error| error.to_string())?;
+        Ok(events.into_iter().collect())
     }
 
     fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String> {

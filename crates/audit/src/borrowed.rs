@@ -1,6 +1,6 @@
 //! Bookings that were sold with a payment online which is another booking's.
 
-use super::verdict::{Sold, State};
+use super::sold::{Sold, State};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::booking_of;
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     fn sold(state: State) -> Sold {
-        Sold { amount_minor: 5_000, state, placed: 7 }
+        Sold { state, ..Sold::held(5_000, 7) }
     }
 
     #[test]

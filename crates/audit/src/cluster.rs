@@ -16,7 +16,7 @@ use onrush_server::cluster::{audit_redis, open_ledger};
 use onrush_store::archive_file::Files;
 use onrush_store::embedded::{AuditReport, FeedAudit};
 use onrush_store::{FeedEntry, Seq};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
@@ -195,6 +195,11 @@ impl Feed for Archive {
     fn faults(&mut self, _followed: &FeedPosition) -> Result<Vec<String>, String> {
         // Archive and ledger are in one database.
         Ok(Vec::new())
+    }
+
+    fn filed(&self) -> Result<HashSet<EventId>, String> {
+        // For the same reason: what is put back has both as they were.
+        Ok(HashSet::new())
     }
 
     fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String> {

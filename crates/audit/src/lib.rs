@@ -9,6 +9,7 @@ mod cluster;
 mod filed;
 mod money;
 mod receipts;
+mod sold;
 mod verdict;
 
 use books::Journal;

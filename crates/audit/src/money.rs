@@ -8,9 +8,8 @@
 use super::books::{Feed, Rows};
 use super::borrowed::Borrowed;
 use super::receipts::{Issued, ReceiptAudit};
-use super::verdict::{
-    AtGateway, SagaPlace, Sold, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
-};
+use super::sold::{Sold, State};
+use super::verdict::{AtGateway, SagaPlace, Sums, given_back, is_at_its_end, judge, judge_unknown};
 use onrush_base::amount::readable;
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange};
@@ -23,6 +22,7 @@ use onrush_ledger::saga::SagaRecord;
 use onrush_saga::pairing::{another_past, shorter};
 use onrush_saga::{desk_sentence, is_buyers_return};
 use onrush_sandbox::{Taken, taken};
+use onrush_store::FeedEntry;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -116,7 +116,10 @@ pub(super) fn audit(
     // The ledger is read as it was before the feed: what is at its end there is at its end in the feed too.
     let followed = ledger.begin()?;
     violations.extend(ledger.faults()?);
-    violations.extend(feed.faults(&followed)?);
+    let faults = feed.faults(&followed)?;
+    let mut are_paired = faults.is_empty();
+    violations.extend(faults);
+    let filed = feed.filed()?;
     let mut bookings = HashMap::new();
     let (mut unread, mut returned) = (HashSet::new(), HashSet::new());
     let (mut last, mut made_at) = (0, None);
@@ -129,7 +132,7 @@ pub(super) fn audit(
             made_at = Some(entry.at);
         }
         for change in &entry.changes {
-            note(&mut bookings, entry.seq.0, change);
+            note(&mut bookings, entry, filed.contains(&entry.event), change);
             if let Change::Booking(BookingChange::ConfirmedCancelled { booking, reason, .. }) =
                 change
                 && is_buyers_return(&reason.why)
@@ -139,10 +142,12 @@ pub(super) fn audit(
         }
     })?;
     if followed.seq > last {
+        are_paired = false;
         violations.push(shorter(last, followed.seq));
     } else if let (Some(at), Some(made_at)) = (followed.at, made_at)
         && at != made_at
     {
+        are_paired = false;
         violations.push(another_past(followed.seq, at, made_at));
     }
     let after = look()?;
@@ -157,6 +162,8 @@ pub(super) fn audit(
         unread,
         sagas: HashMap::new(),
         followed: followed.seq,
+        comparable: if are_paired { followed.seq } else { 0 },
+        filed: 0,
         receipts: ReceiptAudit::default(),
         violations,
     };
@@ -234,10 +241,17 @@ fn notice(ledger: &mut dyn Rows, taken: &[Taken]) -> Result<Vec<String>, String>
     Ok(noticed)
 }
 
-fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
+fn note(
+    bookings: &mut HashMap<BookingId, Sold>,
+    entry: &FeedEntry,
+    is_filed: bool,
+    change: &Change,
+) {
+    let seq = entry.seq.0;
     let mut set = |booking: &BookingId, state| {
         if let Some(sold) = bookings.get_mut(booking) {
             sold.state = state;
+            sold.decided = seq;
         }
     };
     match change {
@@ -245,10 +259,14 @@ fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
             HoldChange::HoldPlaced { terms, .. } => {
                 // What is held under the id of a booking that was cancelled is another hold, made with a
                 // key that was used again: its money is accounted for as before.
-                let known = bookings.get(&terms.booking).map(|sold| &sold.state);
-                if !matches!(known, Some(State::Cancelled { .. })) {
-                    let amount_minor = terms.amount_minor;
-                    let sold = Sold { amount_minor, state: State::NotSold, placed: seq };
+                let known = bookings.get_mut(&terms.booking);
+                let is_again = known.is_some();
+                if let Some(sold) = known
+                    && matches!(sold.state, State::Cancelled { .. })
+                {
+                    sold.is_again = true;
+                } else {
+                    let sold = Sold { is_again, is_filed, ..Sold::held(terms.amount_minor, seq) };
                     bookings.insert(terms.booking.clone(), sold);
                 }
             }
@@ -271,6 +289,7 @@ fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
                 {
                     let payment = payment.clone();
                     sold.state = State::Cancelled { payment, refund_minor: *refund_minor };
+                    sold.decided = seq;
                 }
             }
             BookingChange::PayerNamed { .. }
@@ -330,6 +349,10 @@ struct Auditor<'a> {
     sagas: HashMap<BookingId, SagaPlace>,
     /// How far the ledger has followed the feed.
     followed: u64,
+    /// How far it has followed this very feed, as far as is known: to there it must say the same.
+    comparable: u64,
+    /// Bookings of archive files that it lacks, or has otherwise.
+    filed: u64,
     receipts: ReceiptAudit,
     violations: &'a mut Vec<String>,
 }
@@ -396,13 +419,26 @@ impl Auditor<'_> {
         })
     }
 
-    /// Looks at a booking that the ledger has. Those with a saga are judged with their money.
-    fn look_at_booking(&mut self, booking: &Booking) {
-        let Booking { booking, status, event, .. } = booking;
-        if self.sagas.contains_key(booking) || self.unread.contains(event) {
+    /// Looks at a booking that the ledger has. Those with a saga are judged with their money, too.
+    fn look_at_booking(&mut self, row: &Booking) {
+        let Booking { booking, status, event, .. } = row;
+        if let Some(sold) = self.bookings.get_mut(booking) {
+            sold.has_row = true;
+        }
+        if self.unread.contains(event) {
             return;
         }
-        let said = match self.bookings.get(booking).map(|sold| &sold.state) {
+        let sold = self.bookings.get(booking);
+        let is_filed = sold.is_some_and(|sold| sold.is_filed);
+        match sold.and_then(|sold| sold.differs(row, self.comparable)) {
+            None => {}
+            Some(_) if is_filed => self.filed += 1,
+            Some(why) => self.violations.push(format!("booking {booking}: {why}")),
+        }
+        if self.sagas.contains_key(booking) {
+            return;
+        }
+        let said = match sold.map(|sold| &sold.state) {
             None => "the ledger has it and the journal has not",
             Some(State::NotSold) if *status == HoldStatus::Confirmed => {
                 "the ledger says that it is confirmed, and the journal has not sold it"
@@ -412,7 +448,30 @@ impl Auditor<'_> {
         self.violations.push(format!("booking {booking}: {said} (the ledger says: {status})"));
     }
 
+    /// Looks for what the journal has sold, and the ledger, which has followed it that far, has not.
+    fn look_for_lost(&mut self) {
+        let mut lost = Vec::new();
+        for (booking, sold) in &self.bookings {
+            let has_saga = self.sagas.contains_key(booking);
+            match sold.lacking(booking, has_saga, self.comparable) {
+                None => {}
+                Some(_) if sold.is_filed => self.filed += 1,
+                Some(why) => lost.push(format!("booking {booking}: {why}")),
+            }
+        }
+        lost.sort_unstable();
+        self.violations.extend(lost);
+        if self.filed > 0 {
+            let filed = self.filed;
+            self.money.noticed.push(format!(
+                "archive files have bookings as sold that the ledger lacks, or has otherwise: {filed}; a \
+                 ledger that was put back from before does not learn of them"
+            ));
+        }
+    }
+
     fn finish(mut self) -> Money {
+        self.look_for_lost();
         // What is left in the gateway's book belongs to no payment that was read.
         if let Some(gateway) = self.gateway.take() {
             for (payment, there) in &gateway.payments {

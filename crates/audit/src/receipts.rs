@@ -1,6 +1,6 @@
 //! The receipts, audited: numbers without a gap, and each document as the ledger's money has it.
 
-use super::verdict::{Sold, State};
+use super::sold::{Sold, State};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::saga::Stage;
 use onrush_ledger::money::{Refund, RefundStatus};
@@ -333,7 +333,7 @@ mod tests {
         for record in records {
             let payment = record.saga.payment.clone();
             let amount_minor = record.saga.amount_minor;
-            let sold = Sold { amount_minor, state: State::Confirmed(payment), placed: 1 };
+            let sold = Sold { state: State::Confirmed(payment), ..Sold::held(amount_minor, 1) };
             audit.look(record, Some(&sold));
         }
         let mut violations = Vec::new();
@@ -453,7 +453,7 @@ mod tests {
     fn a_receipt_of_a_booking_that_was_not_sold_is_found() {
         let mut audit = ReceiptAudit::default();
         audit.note(&receipt("R-1", "gala.1", 900));
-        let sold = Sold { amount_minor: 900, state: State::NotSold, placed: 1 };
+        let sold = Sold::held(900, 1);
         audit.look(&record("gala.1", 900, None), Some(&sold));
         let mut violations = Vec::new();
         audit.finish(&mut violations);

@@ -4,30 +4,13 @@
 //! is read before the others and again after them: what a saga at its end says must lie between the
 //! two. Where nothing runs they are the same.
 
+use super::sold::{Sold, State};
 use onrush_core::ids::PaymentId;
 use onrush_core::saga::Step;
 use onrush_ledger::booking_of;
 use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::SagaRecord;
 use std::collections::HashMap;
-
-/// A booking, as the journal has it in the end.
-pub(super) struct Sold {
-    pub(super) amount_minor: i64,
-    pub(super) state: State,
-    /// The number of the decision that placed its hold.
-    pub(super) placed: u64,
-}
-
-pub(super) enum State {
-    /// Held, or ended without being confirmed.
-    NotSold,
-    Confirmed(Option<PaymentId>),
-    Cancelled {
-        payment: Option<PaymentId>,
-        refund_minor: i64,
-    },
-}
 
 /// Money of one payment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -334,7 +317,7 @@ mod tests {
     }
 
     fn sold(state: State) -> Sold {
-        Sold { amount_minor: PRICE, state, placed: 7 }
+        Sold { state, ..Sold::held(PRICE, 7) }
     }
 
     fn confirmed(number: u32) -> Sold {

@@ -6,6 +6,7 @@ mod cli_support;
 
 use backup_shop::{Buyer, Shop, audited, names_in, restored_start, sandboxed};
 use cli_support::{ADMIN_KEY, exchange, onrush, run, run_json};
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::fs;
 use std::net::TcpStream;
@@ -212,4 +213,51 @@ fn what_cannot_be_archived_is_named() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(3), "{said}");
     assert!(said.contains("ledger.db: it is missing"), "{said}");
+}
+
+#[test]
+fn sold_bookings_that_the_ledger_lost_are_named_and_those_of_files_are_counted() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let data = scratch.path().join("data");
+    let shop = Shop::open(&data);
+    shop.buy(BOUGHT);
+    end(&shop);
+    until_followed(&data, &shop);
+    shop.stop();
+    assert_eq!(audited(&data)["violations"], 0);
+
+    let (gone, taken_back) = falsify(&data.join("ledger.db"));
+    let lost = format!("booking {gone}: the journal says confirmed, and the ledger has no such");
+    let differs = format!(
+        "booking {taken_back}: the journal says confirmed, 5023 minor units and 0 to go back; the \
+         ledger says released, 5023 and 0"
+    );
+    let report = audited(&data);
+    let found = report["found"].to_string();
+    assert!(found.contains(&lost) && found.contains(&differs), "{report}");
+
+    // An older ledger that was put back and accepted never learns what files have.
+    fine(&archive(&data));
+    let (_, report) = audited_with_files(&data);
+    let found = report["found"].to_string();
+    assert!(!found.contains(&lost) && !found.contains(&differs), "{report}");
+    assert!(report["noticed"].to_string().contains("or has otherwise: 2;"), "{report}");
+}
+
+/// Has the ledger forget a booking with all of its money, and take another one for released.
+fn falsify(ledger: &Path) -> (String, String) {
+    let ledger = Connection::open(ledger).expect("a ledger");
+    let of_place = |place: u32| -> String {
+        let sql = "SELECT booking_id FROM bookings ORDER BY booking_id LIMIT 1 OFFSET ?1";
+        ledger.query_row(sql, [place], |row| row.get(0)).expect("a booking")
+    };
+    let (gone, taken_back) = (of_place(0), of_place(1));
+    let sql = format!(
+        "PRAGMA foreign_keys = OFF; DELETE FROM bookings WHERE booking_id = '{gone}'; \
+         DELETE FROM sagas WHERE booking_id = '{gone}'; \
+         DELETE FROM payments WHERE booking_id = '{gone}'; \
+         UPDATE bookings SET status = 'released' WHERE booking_id = '{taken_back}'"
+    );
+    ledger.execute_batch(&sql).expect("changed");
+    (gone, taken_back)
 }
