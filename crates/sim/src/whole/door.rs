@@ -58,7 +58,7 @@ async fn show(
     ticket: &Ticket,
     key: Option<String>,
 ) {
-    let Ticket { booking, number, code, unit: _, restores: _ } = ticket;
+    let Ticket { booking, number, code, unit: _, restores: bought } = ticket;
     let asking = Asking::post("/check-in").body(json!({ "code": code }));
     let asking = key.clone().into_iter().fold(asking, Asking::key);
     for _ in 0..TRIES {
@@ -67,6 +67,7 @@ async fn show(
             booking: booking.clone(),
             number: *number,
             key: key.clone(),
+            bought: *bought,
             restores: server.restores(),
             scan: Scan::Unknown,
         };

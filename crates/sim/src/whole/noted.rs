@@ -36,7 +36,9 @@ pub(super) struct Scanned {
     pub(super) number: u32,
     /// The key under which it was asked, if there was one.
     pub(super) key: Option<String>,
-    /// How often the server had begun again from before.
+    /// How often the server had begun again from before, when the ticket was bought.
+    pub(super) bought: u64,
+    /// How often it had by then.
     pub(super) restores: u64,
     pub(super) scan: Scan,
 }

@@ -173,6 +173,7 @@ faults! {
     TicketsLetInTwice = "tickets let somebody in as often as they are shown", Http;
     TillsAreToldWrong = "the box office is told that it has sold something, and it has not", Http;
     CheckInsAreInvented = "who shows a ticket is let in, and it is written down nowhere", Http;
+    GuestsAreTurnedAway = "every other ticket is said to be of a booking that is not confirmed", Http;
     PromisesAreForgotten = "draws are promised no public value, whatever the organiser says", Http;
     PublicValuesAreMixedUp = "another value than was asked for is mixed into draws", Http;
     SeedsAreToldWrong = "another seed is told than the one that was drawn with", Http;
@@ -263,6 +264,9 @@ impl Planted {
             }
             Self::CheckInsAreInvented if ends("/check-in") => {
                 return answer(StatusCode::OK, &json!({}));
+            }
+            Self::GuestsAreTurnedAway if ends("/check-in") && nth.is_multiple_of(2) => {
+                return answer(StatusCode::CONFLICT, &json!({ "code": "INVALID_STATUS" }));
             }
             Self::HoldsAreDoubled if holds => return twice(request, next, nth).await,
             Self::OrdersAreDoubled if orders && ends("/capacity") => {

@@ -1,4 +1,5 @@
-//! The judge of the door: each ticket lets somebody in once, and whoever was let in is written down.
+//! The judge of the door: each ticket lets somebody in once, whoever was let in is written down, and
+//! nobody is turned away whose booking is theirs.
 
 use super::super::noted::{Scan, Scanned};
 use super::super::world::World;
@@ -16,6 +17,7 @@ struct Used {
     let_in: u32,
     again: u32,
     unknown: u32,
+    turned_away: u32,
     misunderstood: u32,
     /// Under which keys it was shown; without one each time is another.
     keys: BTreeSet<Option<String>>,
@@ -29,7 +31,7 @@ pub(super) fn judge(
     violations: &mut Vec<String>,
 ) {
     let mut tickets = BTreeMap::<(BookingId, u32), Used>::new();
-    for Scanned { booking, number, key, restores: known, scan } in world.scans() {
+    for Scanned { booking, number, key, bought, restores: known, scan } in world.scans() {
         let used = tickets.entry((booking, number)).or_default();
         used.keys.insert(key);
         match scan {
@@ -37,17 +39,35 @@ pub(super) fn judge(
             Scan::In => used.let_in += 1,
             Scan::Again => used.again += 1,
             Scan::Unknown => used.unknown += 1,
+            Scan::Refused if bought == restores => used.turned_away += 1,
+            // Its booking may be among what got lost, and may have been made anew since.
             Scan::Refused => {}
             Scan::Misunderstood => used.misunderstood += 1,
         }
     }
+    let (mut sold, mut called_off) = (BTreeSet::new(), BTreeSet::new());
     for change in entries.iter().flat_map(|entry| &entry.changes) {
-        if let Change::Booking(BookingChange::CheckedIn { booking, ticket, .. }) = change {
-            tickets.entry((booking.clone(), *ticket)).or_default().in_journal += 1;
+        let Change::Booking(change) = change else { continue };
+        match change {
+            BookingChange::CheckedIn { booking, ticket, .. } => {
+                tickets.entry((booking.clone(), *ticket)).or_default().in_journal += 1;
+            }
+            BookingChange::HoldConfirmed { booking, .. }
+            | BookingChange::HoldConfirmedLate { booking, .. } => {
+                sold.insert(booking);
+            }
+            BookingChange::ConfirmedCancelled { booking, .. } => {
+                called_off.insert(booking);
+            }
+            BookingChange::PayerNamed { .. }
+            | BookingChange::PaymentBegun { .. }
+            | BookingChange::PaymentFailed { .. }
+            | BookingChange::LatePaymentFailed { .. } => {}
         }
     }
     for ((booking, number), used) in tickets {
-        let Used { in_journal, let_in, again, unknown, misunderstood, ref keys } = used;
+        let Used { in_journal, let_in, again, unknown, turned_away, misunderstood, ref keys } =
+            used;
         // Whoever asks again under the key of a scan whose answer got lost is told what came of it.
         let is_of_one_scan = keys.len() == 1 && !keys.contains(&None);
         let is_right = misunderstood == 0
@@ -58,6 +78,14 @@ pub(super) fn judge(
             && in_journal <= let_in + unknown;
         if !is_right {
             violations.push(format!("ticket {number} of {booking} was used like this: {used:?}"));
+        }
+        // There is no ticket before a booking is confirmed.
+        let is_theirs = sold.contains(&booking) && !called_off.contains(&booking);
+        if is_theirs && turned_away > 0 {
+            violations.push(format!(
+                "ticket {number} of {booking} was turned away {turned_away} times, and the booking is \
+                 confirmed to the end"
+            ));
         }
     }
 }
