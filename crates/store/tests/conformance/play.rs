@@ -4,7 +4,8 @@ use crate::truth::{Decided, Op, Outcome, Truth};
 use crate::world::{START, USERS, user};
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::question::{
-    AvailabilityNow, BansAfter, BookingOf, BookingsOf, ClaimOf, EventNow, PlaceOf, SeatsNow,
+    AvailabilityNow, BansAfter, BookingOf, BookingsOf, ChannelsNow, ClaimOf, EventNow, PlaceOf,
+    SeatsNow,
 };
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::spec::SeatSpec;
@@ -200,8 +201,13 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
     const MOST_PAGES_OF_BANS: usize = 20;
     let rows = &rows[..rows.len().min(MOST)];
     let all_bans = BansAfter { after: None, at_most: u32::MAX };
-    let mut queries: Vec<Query> =
-        vec![EventNow.into(), AvailabilityNow.into(), SeatsNow.into(), all_bans.into()];
+    let mut queries: Vec<Query> = vec![
+        EventNow.into(),
+        AvailabilityNow.into(),
+        SeatsNow.into(),
+        ChannelsNow.into(),
+        all_bans.into(),
+    ];
     let users = rows.iter().filter_map(|row| match row {
         SnapshotRow::Place(row) => Some(row.user.clone()),
         SnapshotRow::Session(row) => Some(row.user.clone()),
