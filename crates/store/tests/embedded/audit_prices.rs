@@ -59,6 +59,9 @@ fn placed(terms: &HoldTerms) -> Change {
     HoldChange::HoldPlaced { terms: terms.clone().into(), until }.into()
 }
 
+/// Makes a hold's terms other than the rules would.
+type Tampers = fn(&mut HoldTerms);
+
 /// What the audit finds after these changes.
 fn found(sale: &Sale, changes: &[Change]) -> Vec<String> {
     plant(sale, &serde_json::to_string(changes).expect("changes are JSON")).violations
@@ -70,7 +73,7 @@ async fn hold_that_costs_other_than_its_units_did_is_found() {
     let terms = given_back(&sale).await;
     assert_audit_is_clean(sale.path());
     assert_eq!(found(&sale, &[placed(&terms)]), Vec::<String>::new());
-    let cases: [(fn(&mut HoldTerms), &str); 8] = [
+    let cases: [(Tampers, &str); 8] = [
         (|it| it.amount_minor += 1, "its units cost 3550, and fees are 160"),
         (|it| it.amount_minor -= 10, "its units cost 3550, and fees are 160"),
         (

@@ -218,6 +218,7 @@ impl Buyer {
         let planted = self.shop.planted();
         for _ in 0..LOOKS {
             let event = self.world.event_of(self.number).clone();
+            let restores = self.shop.restores();
             let Some(mut stream) = Watch::open(&mut self.client, event.as_str(), planted).await
             else {
                 self.wait(500, 5_000).await;
@@ -228,7 +229,9 @@ impl Buyer {
             while let Some(heard) = stream.next().await {
                 match heard {
                     Heard::Message(message) => match message["type"].as_str() {
-                        Some("your_turn") => return self.is_truly_in(queue, &message).await,
+                        Some("your_turn") => {
+                            return self.is_truly_in(queue, &message, restores).await;
+                        }
                         Some("left" | "not_in_queue" | "session_ended" | "slot_kept") => {
                             return false;
                         }
@@ -297,11 +300,11 @@ impl Buyer {
         }
     }
 
-    /// Whether it is their turn, as they just heard. What a stream tells is committed: nobody who
-    /// hears it may wait on, or have another place.
-    async fn is_truly_in(&mut self, queue: &str, message: &Value) -> bool {
+    /// Whether it is their turn, as they just heard from a stream that was opened after so many
+    /// `restores`. What a stream tells is committed: nobody who hears it may wait on, or have another
+    /// place. One of before a restore may be read after it, by whoever asked something in between.
+    async fn is_truly_in(&mut self, queue: &str, message: &Value, restores: u64) -> bool {
         self.tell("hears that it is their turn");
-        let restores = self.shop.restores();
         let place = self.client.insist(&Asking::get(queue)).await;
         let status = place.body["status"].as_str();
         if restores != self.shop.restores() {
