@@ -378,7 +378,7 @@ fn a_start_that_is_refused_leaves_the_tables_of_a_version_before() {
         .execute_batch(
             "DROP INDEX receipts_named; DROP TABLE events_over; DROP INDEX receipts_by_email; \
              ALTER TABLE receipts DROP COLUMN buyer_email_lower; DROP INDEX messages_by_booking; \
-             DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; \
+             DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; DROP INDEX requests_left_behind; \
              ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 12",
         )
         .expect("as a version before had it");

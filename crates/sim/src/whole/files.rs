@@ -193,7 +193,8 @@ fn names(connection: &Connection, sql: &str) -> Result<Names, String> {
 }
 
 /// What takes a ledger's tables back by one version, newest first, with that version's number.
-const LEDGER_BEFORE: [(u32, &str); 13] = [
+const LEDGER_BEFORE: [(u32, &str); 14] = [
+    (17, "DROP INDEX requests_left_behind; PRAGMA user_version = 17;"),
     (
         16,
         "DROP INDEX buyers_by_owner; ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 16;",
@@ -232,7 +233,7 @@ const LEDGER_BEFORE: [(u32, &str); 13] = [
 ];
 
 /// The version of ledgers that servers of now write.
-const LEDGER_NOW: u32 = 17;
+const LEDGER_NOW: u32 = 18;
 
 /// Makes the files those of a version before; false if they are not those of now.
 pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {

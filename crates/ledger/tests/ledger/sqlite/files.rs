@@ -346,7 +346,7 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
              ALTER TABLE bookings DROP COLUMN types; DROP TABLE receipts; \
              ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; \
              DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX messages_by_booking; \
-             DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; \
+             DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; DROP INDEX requests_left_behind; \
              ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 6",
         )
         .expect("as it was");
@@ -395,7 +395,7 @@ async fn a_ledger_of_before_receipts_has_none_and_issues_from_the_first_number()
         .execute_batch(
             "DROP TABLE receipts; ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; \
              DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX messages_by_booking; \
-             DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; \
+             DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; DROP INDEX requests_left_behind; \
              ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 9",
         )
         .expect("as it was");
@@ -415,6 +415,7 @@ const PAYMENTS_OF_BEFORE: &str = "ALTER TABLE payments DROP COLUMN capture; \
     DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX receipts_by_email; \
     DROP INDEX receipts_named; ALTER TABLE receipts DROP COLUMN buyer_email_lower; \
     DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; \
+    DROP INDEX requests_left_behind; \
     ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 10";
 
 #[tokio::test]
@@ -452,6 +453,7 @@ async fn answers_of_before_in_which_an_address_stands_are_not_kept() {
         .execute_batch(
             "DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; DROP INDEX receipts_named; \
              DROP INDEX buyers_by_owner; ALTER TABLE buyers DROP COLUMN owner_id; \
+             DROP INDEX requests_left_behind; \
              PRAGMA user_version = 14",
         )
         .expect("as it was");

@@ -82,15 +82,17 @@ async fn request_that_is_left_behind_begins_anew_in_any_run() {
 
 #[tokio::test]
 async fn request_that_is_left_behind_while_it_begins_is_so_afterwards() {
+    /// As many as one scope may leave behind.
+    const MANY: usize = KEPT_PER_SCOPE as usize;
     let Some(books) = Books::new().await else { return };
     let begun: Vec<_> =
-        (0..50).map(|n| books.begin(key(&format!("k{n}")), BODY, THIS_RUN, Time(5))).collect();
+        (0..MANY).map(|n| books.begin(key(&format!("k{n}")), BODY, THIS_RUN, Time(5))).collect();
     let left: Vec<_> =
-        (0..50).map(|n| books.leave_behind(key(&format!("k{n}")), THIS_RUN)).collect();
+        (0..MANY).map(|n| books.leave_behind(key(&format!("k{n}")), THIS_RUN)).collect();
     for (begun, left) in begun.into_iter().zip(left) {
         assert_eq!((begun.await, left.await), (Ok(Begun::Fresh), Ok(())));
     }
-    for n in 0..50 {
+    for n in 0..MANY {
         let begun = books.begin(key(&format!("k{n}")), BODY, THIS_RUN, Time(6)).await;
         assert_eq!(begun, Ok(Begun::Unfinished), "k{n}");
     }
