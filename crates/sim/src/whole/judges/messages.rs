@@ -382,6 +382,8 @@ impl Judge<'_> {
         let (least, most) = match *kind {
             // Tickets that are void are not sent.
             BOOKING_CONFIRMED if known.end == HoldStatus::Cancelled => (0, times),
+            // What costs nothing the box office may have confirmed before its buyer said where to.
+            BOOKING_CONFIRMED if known.amount_minor == 0 && known.is_paid_elsewhere() => (0, times),
             BOOKING_CONFIRMED | BOOKING_CANCELLED if is_left_out => (0, times),
             BOOKING_CONFIRMED | BOOKING_CANCELLED => (times, times),
             REFUND => self.refunds(times),
