@@ -24,7 +24,9 @@ step() { printf '\n== %s (at %s min)\n' "$*" "$((SECONDS / 60))"; }
 step "format"
 cargo fmt --all --check
 
-# The pages meanwhile: Cargo seldom keeps two processors busy from one end to the other.
+# The pages meanwhile: Cargo seldom keeps two processors busy from one end to the other. Not where something was built
+# before: there the build comes to the pages while they are written anew.
+[ ! -d target/debug ] || scripts/pages.sh
 { scripts/pages.sh && scripts/check_pages.sh; } >"$said" 2>&1 &
 pages=$!
 
