@@ -2,6 +2,7 @@
 //! and the list of entrants.
 
 use crate::broken::Broken;
+use crate::feed_page::next_page_to_come;
 use bytes::Bytes;
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::beside::beside;
@@ -254,11 +255,8 @@ impl Draws {
         let mut taken: Vec<Option<PlaceId>> = Vec::new();
         let mut index: HashMap<PlaceId, usize> = HashMap::new();
         loop {
-            let page = feed.next().await.map_err(|error| {
-                tracing::error!(error, "the feed cannot be read");
-                Broken::new("reading the feed")
-            })?;
-            let Some(page) = page else {
+            // The end of the list may be on its way to the archive yet.
+            let Some(page) = next_page_to_come(&mut *feed).await? else {
                 return Err(DrawError::Stopped);
             };
             for change in page.iter().filter(|entry| entry.event == *event).flat_map(|e| &e.changes)

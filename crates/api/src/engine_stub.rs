@@ -107,6 +107,13 @@ impl Feed for Remaining {
         }
         Box::pin(ready(Ok(Some(std::mem::take(&mut self.0)))))
     }
+
+    fn next_if_any(&mut self) -> NextPage<'_> {
+        if self.0.is_empty() {
+            return Box::pin(ready(Ok(None)));
+        }
+        self.next()
+    }
 }
 
 fn answered<T: Send + 'static>(value: Result<T, Failure>) -> Pending<T> {

@@ -29,7 +29,6 @@ use onrush_store::{Engine, FeedEntry, Seq};
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 use utoipa::ToSchema;
 
 /// Steps that are told; earlier ones are left out.
@@ -43,10 +42,6 @@ pub enum Subject {
     /// A pool's.
     Pool(PoolId),
 }
-
-/// How long the feed may say nothing before a history ends: longer than a database may take to answer,
-/// and not for ever, for others wait for their turn.
-const PATIENCE: Duration = Duration::from_secs(6);
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -194,13 +189,7 @@ impl Histories {
         let (mut feed, mut cursor) = (self.engine.subscribe(Seq::default()), Seq::default());
         // The feed waits for more at its end, so it is asked only while there is some.
         while cursor < committed {
-            let Some(page) = next_page(&mut *feed, PATIENCE).await? else {
-                // No feed at all is nothing to tell a history from.
-                if cursor == Seq::default() {
-                    return Err(Broken::new("reading the feed"));
-                }
-                break;
-            };
+            let Some(page) = next_page(&mut *feed).await? else { break };
             cursor = page.last().map_or(committed, |last| last.seq);
             page.iter().for_each(|entry| show(entry));
         }

@@ -5,8 +5,8 @@ mod cli_support;
 use cli_support::{ADMIN_KEY, Served, exchange, onrush, run};
 use onrush_testkit::{Authority, Postgres, Redis, RedisOptions, Tls, need, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
@@ -327,7 +327,7 @@ fn a_database_that_is_away_and_a_directory_that_was_restored_end_with_different_
 /// ignores what it does not listen for.
 struct Starting {
     process: Worker,
-    log: BufReader<ChildStderr>,
+    log: ChildStderr,
 }
 
 impl Starting {
@@ -341,7 +341,7 @@ impl Starting {
         command.env("ONRUSH_LEDGER", "postgres").env("ONRUSH_POSTGRES__URL", url);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program can be started");
-        let log = BufReader::new(child.stderr.take().expect("it is a pipe"));
+        let log = child.stderr.take().expect("it is a pipe");
         Self { process: Worker(child), log }
     }
 
@@ -349,73 +349,26 @@ impl Starting {
         kill_process(Pid::from_child(&self.process.0), Signal::TERM).expect("it runs");
     }
 
-    /// Reads its log on until it says this.
-    #[track_caller]
-    fn until(&mut self, said: &str) {
-        let mut line = String::new();
-        while !line.contains(said) {
-            line.clear();
-            let read = self.log.read_line(&mut line).expect("it can be read");
-            assert!(read > 0, "it ended without saying {said:?}");
-        }
-    }
-
-    /// What it says where it listens, and how it ends.
-    fn end(mut self) -> (String, Option<i32>) {
-        let mut told = String::new();
+    /// What it says where it listens, its log, and how it ends.
+    fn end(mut self) -> (String, String, Option<i32>) {
+        let (mut told, mut log) = (String::new(), String::new());
         let mut out = self.process.0.stdout.take().expect("it is a pipe");
         out.read_to_string(&mut told).expect("it is text");
-        (told, self.process.0.wait().expect("it has ended").code())
+        self.log.read_to_string(&mut log).expect("it is text");
+        (told, log, self.process.0.wait().expect("it has ended").code())
     }
 }
 
-const HEARD: &str = "stopping once it has started";
-
 #[test]
-fn a_server_that_is_told_to_stop_while_it_starts_stops_once_it_has_started() {
-    let Some(postgres) = need(Postgres::start()) else { return };
+fn a_server_that_is_told_to_stop_while_it_starts_ends_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let door = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = door.local_addr().expect("an address").port();
-    let mut starting = Starting::with_postgres_at(folder.path(), port);
-    // Its start goes no further before this one is let through.
-    let (first, _) = door.accept().expect("it connects");
-    starting.tell_to_stop();
-    starting.until(HEARD);
-    let inside = postgres.port();
-    std::thread::spawn(move || {
-        let others = std::iter::from_fn(|| door.accept().ok()).map(|(other, _)| other);
-        for outer in std::iter::once(first).chain(others) {
-            pass_on(&outer, &TcpStream::connect(("127.0.0.1", inside)).expect("it listens"));
-        }
-    });
-    let (told, code) = starting.end();
-    assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("\"listen\""), "it says that it started: {told}");
-}
-
-#[test]
-fn a_server_that_is_told_to_stop_twice_while_it_starts_ends_at_once() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let door = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = door.local_addr().expect("an address").port();
-    let mut starting = Starting::with_postgres_at(folder.path(), port);
+    let starting = Starting::with_postgres_at(folder.path(), port);
+    // Its start goes no further before this is answered.
     let _never_answered = door.accept().expect("it connects");
     starting.tell_to_stop();
-    starting.until(HEARD);
-    starting.tell_to_stop();
-    assert_eq!(starting.end(), (String::new(), Some(0)));
-}
-
-/// Passes on what two say to each other, for as long as they do.
-fn pass_on(one: &TcpStream, other: &TcpStream) {
-    for (from, to) in [(one, other), (other, one)] {
-        let copy = |stream: &TcpStream| stream.try_clone().expect("a socket");
-        let (mut from, mut to) = (copy(from), copy(to));
-        std::thread::spawn(move || {
-            // Either may hang up at any time.
-            let _ = std::io::copy(&mut from, &mut to);
-            let _ = to.shutdown(Shutdown::Write);
-        });
-    }
+    let (told, log, code) = starting.end();
+    assert_eq!((told.as_str(), code), ("", Some(0)), "{log}");
+    assert!(log.contains("stopping before it has started"), "{log}");
 }

@@ -186,6 +186,18 @@ pub trait Feed: Send {
     fn next(
         &mut self,
     ) -> Pin<Box<dyn Future<Output = Result<Option<FeedPage>, String>> + Send + '_>>;
+
+    /// The same for readers who end where the feed ends, asked only before what [`Engine::committed`]
+    /// says: `None` also where there is nothing more. In a cluster that may be so: after a failover to a
+    /// standby that lagged behind, the archive has less than was seen before.
+    ///
+    /// # Errors
+    /// As of [`Self::next`].
+    fn next_if_any(
+        &mut self,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<FeedPage>, String>> + Send + '_>> {
+        self.next()
+    }
 }
 
 /// What runs the rules: one command at a time per event, durable before anyone is answered.

@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
@@ -89,7 +90,7 @@ enum Ended {
     Usage(String),
     CouldNotRun(String),
     Refused(String),
-    /// Whoever told it to stop while it started did not wait for the start.
+    /// It was told to stop while it started.
     AtOnce,
 }
 
@@ -178,11 +179,15 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     let key_is_new = config.admin_key.is_none();
     // The first process of a container is not ended by a signal that it does not listen for: one that
-    // comes while it recovers would be lost, and it killed in the middle of its sale later.
-    let (interrupted, insisted) = (interrupted(), insisted());
+    // comes while it recovers would be lost, and it killed in the middle of its sale later. Nobody was
+    // served yet, so that a start that ends anywhere loses nothing.
+    let mut interrupted = pin!(interrupted());
     let started = tokio::select! {
         started = Server::start(config) => started,
-        () = insisted => return Err(Ended::AtOnce),
+        () = &mut interrupted => {
+            tracing::info!("stopping before it has started");
+            return Err(Ended::AtOnce);
+        }
     };
     let server = started.map_err(|error| Ended::with(error.remedy(), error.to_string()))?;
     let ready = Ready {
@@ -203,7 +208,7 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
         }
     }
     let failure = tokio::select! {
-        () = interrupted => {
+        () = &mut interrupted => {
             tracing::info!("stopping");
             None
         }
@@ -212,16 +217,4 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     };
     server.shutdown().await;
     failure.map_or(Ok(()), |Stopped { why, remedy }| Err(Ended::with(remedy, why)))
-}
-
-/// Waits until the process was told to stop twice, and says at the first time what it does. Both are
-/// heard from this call on.
-fn insisted() -> impl Future<Output = ()> {
-    let told = interrupted();
-    async move {
-        told.await;
-        let again = interrupted();
-        tracing::info!("stopping once it has started; told again, it ends at once");
-        again.await;
-    }
 }

@@ -32,7 +32,8 @@ impl ArchiveFeed {
         Self { cursor, archive, newest, stopped }
     }
 
-    async fn wait(&mut self) -> Result<Option<FeedPage>, String> {
+    /// The next page; where there is none yet, it is waited for if the reader `waits_for_more`.
+    async fn page(&mut self, waits_for_more: bool) -> Result<Option<FeedPage>, String> {
         loop {
             // Both are looked at before the archive: what comes after this look wakes us below.
             self.newest.mark_unchanged();
@@ -46,7 +47,7 @@ impl ArchiveFeed {
                         });
                         return Ok(Some(numbered.collect()));
                     }
-                    if stopped {
+                    if stopped || !waits_for_more {
                         return Ok(None);
                     }
                     tokio::select! {
@@ -74,6 +75,12 @@ impl Feed for ArchiveFeed {
     fn next(
         &mut self,
     ) -> Pin<Box<dyn Future<Output = Result<Option<FeedPage>, String>> + Send + '_>> {
-        Box::pin(self.wait())
+        Box::pin(self.page(true))
+    }
+
+    fn next_if_any(
+        &mut self,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<FeedPage>, String>> + Send + '_>> {
+        Box::pin(self.page(false))
     }
 }

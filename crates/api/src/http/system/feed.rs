@@ -14,13 +14,10 @@ use onrush_core::{Change, Time};
 use onrush_store::{Engine, FeedEntry, Seq};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::Duration;
 use utoipa::{IntoParams, ToSchema};
 
 /// Entries looked at for one page: a filter that finds little must not read the whole journal at once.
 const MAX_READ: usize = 20_000;
-/// How long the feed may say nothing before a page ends with what there is: who asks again goes on there.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which page.
 #[derive(Deserialize, IntoParams)]
@@ -100,7 +97,7 @@ async fn read(
     let mut feed = engine.subscribe(Seq(next));
     // The feed waits for more at its end, so it is asked only while there is some.
     'pages: while next < committed {
-        let Some(page) = next_page(&mut *feed, PATIENCE).await? else { break };
+        let Some(page) = next_page(&mut *feed).await? else { break };
         for entry in page {
             if entries.len() == limit || read == MAX_READ {
                 break 'pages;
@@ -141,7 +138,7 @@ mod tests {
     use onrush_core::change::SaleChange;
 
     /// As after a failover to a standby that lagged behind.
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_page_ends_with_what_a_feed_has_that_lost_its_end() {
         let event: EventId = "e".parse().unwrap();
         let changes = vec![Change::Sale(SaleChange::SalePaused)];
