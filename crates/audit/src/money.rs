@@ -24,7 +24,7 @@ use onrush_saga::{desk_sentence, is_buyers_return};
 use onrush_sandbox::{Taken, taken};
 use onrush_store::FeedEntry;
 use serde::Serialize;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 
@@ -163,7 +163,7 @@ pub(super) fn audit(
         sagas: HashMap::new(),
         followed: followed.seq,
         comparable: if are_paired { followed.seq } else { 0 },
-        filed: 0,
+        filed: BTreeSet::new(),
         receipts: ReceiptAudit::default(),
         violations,
     };
@@ -352,7 +352,7 @@ struct Auditor<'a> {
     /// How far it has followed this very feed, as far as is known: to there it must say the same.
     comparable: u64,
     /// Bookings of archive files that it lacks, or has otherwise.
-    filed: u64,
+    filed: BTreeSet<BookingId>,
     receipts: ReceiptAudit,
     violations: &'a mut Vec<String>,
 }
@@ -432,7 +432,9 @@ impl Auditor<'_> {
         let is_filed = sold.is_some_and(|sold| sold.is_filed);
         match sold.and_then(|sold| sold.differs(row, self.comparable)) {
             None => {}
-            Some(_) if is_filed => self.filed += 1,
+            Some(_) if is_filed => {
+                self.filed.insert(booking.clone());
+            }
             Some(why) => self.violations.push(format!("booking {booking}: {why}")),
         }
         if self.sagas.contains_key(booking) {
@@ -455,14 +457,16 @@ impl Auditor<'_> {
             let has_saga = self.sagas.contains_key(booking);
             match sold.lacking(booking, has_saga, self.comparable) {
                 None => {}
-                Some(_) if sold.is_filed => self.filed += 1,
+                Some(_) if sold.is_filed => {
+                    self.filed.insert(booking.clone());
+                }
                 Some(why) => lost.push(format!("booking {booking}: {why}")),
             }
         }
         lost.sort_unstable();
         self.violations.extend(lost);
-        if self.filed > 0 {
-            let filed = self.filed;
+        if !self.filed.is_empty() {
+            let filed = self.filed.len();
             self.money.noticed.push(format!(
                 "archive files have bookings as sold that the ledger lacks, or has otherwise: {filed}; a \
                  ledger that was put back from before does not learn of them"

@@ -200,6 +200,8 @@ pub(super) fn judge_unknown(
         (None, _) => "a booking that nobody knows",
         // Only sagas that go on begin payments.
         (Some(_), SagaPlace::Ended) => "a booking whose saga has ended without this payment",
+        // What an older ledger does not learn from files is counted, and no more.
+        (Some(sold), SagaPlace::Missing { .. }) if sold.is_filed => return None,
         (Some(sold), SagaPlace::Missing { followed }) if sold.placed <= followed => {
             "a booking that the ledger has lost"
         }

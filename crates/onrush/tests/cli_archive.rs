@@ -238,8 +238,9 @@ fn sold_bookings_that_the_ledger_lost_are_named_and_those_of_files_are_counted()
 
     // An older ledger that was put back and accepted never learns what files have.
     fine(&archive(&data));
-    let (_, report) = audited_with_files(&data);
+    let (code, report) = audited_with_files(&data);
     let found = report["found"].to_string();
+    assert_eq!(code, Some(0), "{report}");
     assert!(!found.contains(&lost) && !found.contains(&differs), "{report}");
     assert!(report["noticed"].to_string().contains("or has otherwise: 2;"), "{report}");
 }

@@ -2,6 +2,7 @@
 //! with the journal's and the bank's amounts, and of nothing else.
 
 use super::super::bank::{Bank, Paid};
+use super::super::noted::Came;
 use super::super::receivers::{Hook, Receivers, Said, Taken};
 use super::super::server::Server;
 use super::super::world::World;
@@ -383,7 +384,7 @@ impl Judge<'_> {
             // Tickets that are void are not sent.
             BOOKING_CONFIRMED if known.end == HoldStatus::Cancelled => (0, times),
             // What costs nothing the box office may have confirmed before its buyer said where to.
-            BOOKING_CONFIRMED if known.amount_minor == 0 && known.is_paid_elsewhere() => (0, times),
+            BOOKING_CONFIRMED if known.amount_minor == 0 && self.was_at_till(booking) => (0, times),
             BOOKING_CONFIRMED | BOOKING_CANCELLED if is_left_out => (0, times),
             BOOKING_CONFIRMED | BOOKING_CANCELLED => (times, times),
             REFUND => self.refunds(times),
@@ -394,6 +395,11 @@ impl Judge<'_> {
             _ => (0, 0),
         };
         (if address.known_after == Some(self.losses) { least } else { 0 }, most)
+    }
+
+    /// Whether the box office may have confirmed it. Of what costs nothing the journal does not tell.
+    fn was_at_till(&self, booking: &BookingId) -> bool {
+        self.world.taken().iter().any(|it| it.booking == *booking && it.came != Came::Refused)
     }
 
     /// A mail goes to whose booking it is about, and its amounts are the journal's and the bank's.
