@@ -457,5 +457,4 @@ impl Step {
     }
 }
 
-#[cfg(test)]
 mod tests;

@@ -213,7 +213,7 @@ test("ticket that is refused for good is no reason to wait: the page asks", asyn
   stop();
 });
 
-test("who has used up the limit that tickets have asks, and tries streams when the server wants", async () => {
+test("who has used up the limit on tickets asks, and tries streams when the server wants", async () => {
   const wantedMs = 120_000;
   const ticket = answers["stream-tickets"]!;
   answers["stream-tickets"] = () => limited(wantedMs / 1_000);

@@ -44,7 +44,7 @@ function due(user: string): Identity {
 
 const keep = (name: string, value: unknown) => kept.set(name, JSON.stringify(value));
 
-test("token that is not renewed as guests are switched off is used to its end without asking again", async () => {
+test("token that is not renewed as guests are off is used to its end without asking again", async () => {
   answer = () => refusal(403, "GUESTS_DISABLED");
   keep("onrush.visitor", due("ann"));
   keep("onrush.visitors", [due("bob")]);

@@ -1,5 +1,7 @@
 //! What a history tells.
 
+#![cfg(test)]
+
 use super::*;
 use crate::engine_stub::EngineStub;
 use onrush_core::lines::PoolLine;
