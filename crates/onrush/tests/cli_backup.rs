@@ -11,6 +11,7 @@ use onrush_testkit::{Postgres, need};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -448,4 +449,33 @@ fn publishers_begin_no_later_than_at_the_end_of_a_journal_that_was_accepted() {
     // The ledger may not have followed to the end before it stopped.
     assert!((end..1_000).contains(&cursor("far")), "{} {end}", cursor("far"));
     assert!(said.contains("the feed is read anew") && said.contains("far"), "{said}");
+}
+
+#[test]
+fn an_accepted_start_beside_postgresql_that_ends_early_leaves_the_pausing_to_the_next_one() {
+    let Some(postgres) = need(Postgres::start()) else { return };
+    let scratch = tempfile::tempdir().expect("a directory");
+    let (data, settings) = (scratch.path().join("data"), scratch.path().join("onrush.toml"));
+    // The sandbox is opened after the journal, and somebody else has its port.
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let lines = |sandbox: &str| {
+        let url = postgres.url();
+        format!(
+            "data = {data:?}\nledger = \"postgres\"\n[postgres]\nurl = \"{url}\"\n\
+             [sandbox]\nlisten = \"{sandbox}\"\n"
+        )
+    };
+    let flags = ["--config", text(&settings)];
+    fs::write(&settings, lines("127.0.0.1:0")).expect("written");
+    Shop::open_with(&data, &flags).stop();
+    let address = taken.local_addr().expect("an address").to_string();
+    fs::write(&settings, lines(&address)).expect("written");
+    let accepting = [flags[0], flags[1], "--accept-restored"];
+    let (code, said) = restored_start(&data, &accepting);
+    assert!(code.is_some_and(|code| code != 0) && said.contains(&address), "{code:?} {said}");
+
+    fs::write(&settings, lines("127.0.0.1:0")).expect("written");
+    let served = sandboxed(&data, &flags);
+    assert_eq!(served.ask("GET", "/api/v1/events/paid", "", "")["phase"], "paused");
+    assert_eq!(served.stop(), Some(0));
 }
