@@ -6,6 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release --locked --quiet -p onrush --features lab
-target/release/onrush bench all --to target/bench.json "$@"
+built=$(scripts/target_dir.sh)
+"$built/release/onrush" bench all --to "$built/bench.json" "$@"
 kept=$(find docs/benchmarks -name '*.json' 2>/dev/null | sort -V | tail -n 1)
-[ -z "$kept" ] || target/release/onrush bench against "$kept" target/bench.json
+[ -z "$kept" ] || "$built/release/onrush" bench against "$kept" "$built/bench.json"

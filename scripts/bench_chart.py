@@ -10,7 +10,7 @@ import pathlib
 import re
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
-# What is drawn, as it is called in a document, and its goal.
+# What is drawn, as it is called in a document, and its goal, which crates/lab/src/bench/goals.rs has, too.
 FIGURES = [
     ("http.hold_ratio", "holds / bare echo, 256 connections", 0.70),
     ("http.hold_ratio_64", "holds / bare echo, 64 connections", 0.65),

@@ -1,7 +1,8 @@
 """Checks the files in deploy/ for what can be checked without Docker, systemd or Kubernetes running: syntax, names that
 refer to each other, and variables that Onrush knows; the unit by systemd-analyze, the chart by helm and against
-Kubernetes' own schemas, the alerts by promtool, which sees each fire. Checks besides that all files name the same Rust,
-and that CI's files are YAML. A tool that is missing is told in a line that begins with NOT RUN, and fails under CI.
+Kubernetes' own schemas, the alerts by promtool, which sees each fire. Checks besides that nginx lets go of connections
+before Onrush does and that its log has no queries, that all files name the same Rust, and that CI's files are YAML. A tool
+that is missing is told in a line that begins with NOT RUN, and fails under CI.
 Usage: target/python/bin/python scripts/check_deploy.py"""
 
 import os
@@ -165,6 +166,27 @@ def complaints_about_restarts(text):
         yield "onrush.service: RestartSec is not at least 5s: without a limit, starts come too fast"
 
 
+def complaints_about_nginx(text, accept):
+    patience = re.search(r"^const HEADER_TIMEOUT: Duration = Duration::from_secs\((\d+)\);$", accept, re.M)
+    if not patience:
+        yield "accept.rs: HEADER_TIMEOUT, after which idle connections of strangers are closed, is not in seconds"
+        return
+    upstreams = re.findall(r"\bupstream\s+(\S+)\s*\{([^}]*)\}", re.sub(r"#.*", "", text))
+    if not upstreams:
+        yield "onrush.conf: there is no upstream, which has keepalive_timeout"
+    for name, block in upstreams:
+        kept = re.search(r"\bkeepalive_timeout\s+(\d+)s?\s*;", block)
+        # Without it nginx keeps them for 60 seconds, and is a stranger until trusted_proxies names it. Both begin to count at
+        # about the same time.
+        kept_s, latest_s = int(kept[1]) if kept else 60, int(patience[1]) - 5
+        if kept_s > latest_s:
+            yield (
+                f"onrush.conf: upstream {name} keeps idle connections for {kept_s}s, and Onrush closes them after"
+                f" {patience[1]}s unless trusted_proxies names nginx, so that some requests are 502; set keepalive_timeout to"
+                f" {latest_s}s"
+            )
+
+
 CHART = TOP / "deploy/helm/onrush"
 SEVERAL = """
 replicas: 3
@@ -194,6 +216,15 @@ REFUSED = [
     ("ingress: {enabled: true, host: a.example}\nconfig: '# trusted_proxies = [\"10.0.0.0/8\"]'", "trusted_proxies"),
     ("preStopSeconds: 25", "terminationGracePeriodSeconds"),
     ("service: {type: LoadBalancer, externalTrafficPolicy: local}", "externalTrafficPolicy"),
+    ("acceptRestored: once", "acceptRestored"),
+    ("acceptRestored: 4711\nenv: {ONRUSH_ENGINE: redis}", "acceptRestored: nodes of a cluster"),
+]
+# What has a node start on a restored volume: Helm reads numbers as floats, and writes long ones in powers of ten.
+ACCEPTED = [
+    ("{}", []),
+    ("acceptRestored: false", []),
+    ("acceptRestored: true", ["--accept-restored"]),
+    ("acceptRestored: 12345678", ["--accept-restored=12345678"]),
 ]
 # What ONRUSH_PUBLIC_URL becomes.
 BEHIND = "env: {ONRUSH_TRUSTED_PROXIES: 10.0.0.0/8}\ningress: {enabled: true, host: a.example"
@@ -308,6 +339,12 @@ def complaints_about_chart(known):
         named = re.findall(r"- name: ONRUSH_PUBLIC_URL\n *value: (.*)", said)
         if code or named != ([f'"{url}"'] if url else []):
             yield f"chart: {values} should set ONRUSH_PUBLIC_URL to {url}: {said if code else named}"
+    for values, flags in ACCEPTED:
+        code, said = rendered(helm, values)
+        nodes = [] if code else [thing for thing in yaml.safe_load_all(said) if thing and thing["kind"] == "StatefulSet"]
+        found = [container["args"] for node in nodes for container in node["spec"]["template"]["spec"]["containers"]]
+        if found != [["serve", "--config", "/etc/onrush/config/onrush.toml", *flags]]:
+            yield f"chart: {values} should start a node with {flags}: {said if code else found}"
     yield from complaints_about_services(helm)
     try:
         import kubernetes_validate
@@ -336,6 +373,19 @@ def complaints_about_chart(known):
                     kubernetes_validate.validate(thing, VERSION.rsplit(".", 1)[0], strict=True)
                 except Exception as error:
                     yield f"chart: {thing['kind']}: {error}"
+
+
+def complaints_about_nginx_log(text):
+    formats = dict(re.findall(r"^log_format\s+(\w+)\s+([^;]*);", text, re.M))
+    logs = re.findall(r"^\s*access_log\s+\S+\s+(\w+);", text, re.M)
+    if not logs:
+        yield "nginx: without an access_log of its own it writes whole addresses, with whom somebody looks for"
+    for name in logs:
+        if name not in formats:
+            yield f"nginx: {name} is no log_format here"
+        # Addresses of buyers and tickets of streams may stand in queries.
+        for variable in re.findall(r"\$(request|request_uri|args|query_string|arg_\w+|http_referer)\b", formats.get(name, "")):
+            yield f"nginx: ${variable} writes queries into the log"
 
 
 def complaints_about_alerts():
@@ -391,8 +441,13 @@ def main():
             (TOP / "deploy/systemd/onrush.service").read_text(),
             (TOP / "deploy/systemd/onrush.sysusers").read_text(),
         ),
+        *complaints_about_nginx(
+            (TOP / "deploy/nginx/onrush.conf").read_text(),
+            (TOP / "crates/serve/src/accept.rs").read_text(),
+        ),
         *complaints_about_chart_versions(),
         *complaints_about_chart(known),
+        *complaints_about_nginx_log((TOP / "deploy/nginx/onrush.conf").read_text()),
         *complaints_about_alerts(),
         *complaints_about_rust(),
         *complaints_about_github(),

@@ -4,4 +4,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 stay=()
 [ ! -t 1 ] || stay=(--stay)
-exec cargo run --release --locked --quiet --bin onrush -- demo "${stay[@]}" "$@"
+# The servers of a cluster are gone after the sale.
+for argument in "$@"; do
+  [ "$argument" != --cluster ] || stay=()
+done
+# Bash before 4.4 takes an empty array for a variable that is not set.
+exec cargo run --release --locked --quiet --bin onrush -- demo ${stay[@]+"${stay[@]}"} "$@"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Looks for inputs that targets of crates/fuzz fail on: two targets at a time, each for as long as is said.
-# What reached new code stays in target/fuzz/<target>/, so that the next run begins with it.
+# What reached new code stays in fuzz/<target>/ where Cargo builds, so that the next run begins with it.
 # Usage: scripts/fuzz.sh SECONDS [TARGET…] | scripts/fuzz.sh --build-only
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +16,8 @@ else
   targets=("$@")
 fi
 
-export FUZZ_OUT=${CARGO_TARGET_DIR:-target}
+FUZZ_OUT=$(scripts/target_dir.sh)
+export FUZZ_OUT
 # With all of the workspace, so that the crates of others are those that the tests are built with. Cargo keeps what the
 # wrapper made apart from the rest.
 RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/with_coverage.sh \

@@ -6,4 +6,5 @@ cd "$(dirname "$0")/.."
 scripts/need.sh cargo cc
 command -v prlimit >/dev/null || { echo "scripts/hostile.sh needs prlimit (Debian: util-linux)." >&2; exit 3; }
 cargo build --release --locked --quiet
-exec target/release/onrush bench hostile "$@"
+built=$(scripts/target_dir.sh)
+exec "$built/release/onrush" bench hostile "$@"

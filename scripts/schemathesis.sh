@@ -13,6 +13,7 @@ fi
 # The program as the tests have it: there is nothing to build after them. By itself it would have other features, and so
 # would nearly everything that it is made of.
 cargo test --workspace --features onrush-bridge/kafka-tls --locked --no-run --quiet
+built=$(scripts/target_dir.sh)
 
 export ONRUSH_ADMIN_KEY=schemathesis-admin-key ONRUSH_VISITORS_PER_MIN=1000000 ONRUSH_LIMITS=off ONRUSH_SHED_AFTER_MS=0 ONRUSH_LIMITS_ADDRESS_WRONG_KEYS_PER_MIN=off ONRUSH_GATEWAY=sandbox ONRUSH_BOOKING_PATHS=true
 
@@ -20,7 +21,7 @@ export ONRUSH_ADMIN_KEY=schemathesis-admin-key ONRUSH_VISITORS_PER_MIN=1000000 O
 as() (
   role=$1
   data=$(mktemp -d)
-  coproc SERVER { exec target/debug/onrush serve --data "$data" --listen 127.0.0.1:0 --operator-listen off --log error --json; }
+  coproc SERVER { exec "$built/debug/onrush" serve --data "$data" --listen 127.0.0.1:0 --operator-listen off --log error --json; }
   server=$SERVER_PID
   trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$data"' EXIT
   # The first line comes when it listens; no line means that it ended.

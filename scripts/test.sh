@@ -9,7 +9,12 @@ ONRUSH_NOT_RUN=$(mktemp)
 export ONRUSH_NOT_RUN
 said=$(mktemp)
 said_browser=$(mktemp)
+pages='' browser='' whole=''
 finish() {
+  # What runs beside a check that failed has nobody left to tell.
+  for group in $pages $browser $whole; do
+    kill -- "-$group" 2>/dev/null || true
+  done
   if [ -s "$ONRUSH_NOT_RUN" ]; then
     printf '\n%s tests did not run, %s ran on a mock:\n' \
       "$(grep -c '^NOT RUN' "$ONRUSH_NOT_RUN")" "$(grep -c '^ON A MOCK' "$ONRUSH_NOT_RUN")"
@@ -19,15 +24,29 @@ finish() {
 }
 trap finish EXIT
 
+# Usage: beside FILE COMMAND [ARGUMENT…]
+# In a process group of its own: the command is ended with all that it has started.
+beside() {
+  local file=$1
+  shift
+  set -m
+  "$@" </dev/null >"$file" 2>&1 &
+  set +m
+}
+made_and_checked_pages() { scripts/pages.sh && scripts/check_pages.sh; }
+tested_pages() { cd web && npm run --silent test; }
+
 step() { printf '\n== %s (at %s min)\n' "$*" "$((SECONDS / 60))"; }
+
+built=$(scripts/target_dir.sh)
 
 step "format"
 cargo fmt --all --check
 
 # The pages meanwhile: Cargo seldom keeps two processors busy from one end to the other. Not where something was built
 # before: there the build comes to the pages while they are written anew.
-[ ! -d target/debug ] || scripts/pages.sh
-{ scripts/pages.sh && scripts/check_pages.sh; } >"$said" 2>&1 &
+[ ! -d "$built/debug" ] || scripts/pages.sh
+beside "$said" made_and_checked_pages
 pages=$!
 
 step "dependencies"
@@ -62,19 +81,21 @@ cargo test --workspace --features onrush-bridge/kafka-tls --locked --no-run --qu
 
 step "pages"
 wait "$pages" || { cat "$said"; exit 1; }
+pages=''
 
 # The pages in a browser meanwhile, and what only has to be built: many tests in Rust wait most of the time.
 step "tests; beside them lints without the cluster, documentation, the fuzzer"
-{ cd web && npm run --silent test; } >"$said_browser" 2>&1 &
+beside "$said_browser" tested_pages
 browser=$!
 python3 scripts/run_tests.py nice scripts/test_beside.sh
 
 # A minute of each kind at once. What they find is printed with its seed: docs/reliability.md.
 step "fresh seeds"
-target/debug/onrush simulate --whole --minutes 1 >"$said" 2>&1 &
+beside "$said" "$built/debug/onrush" simulate --whole --minutes 1
 whole=$!
-target/debug/onrush simulate --minutes 1
+"$built/debug/onrush" simulate --minutes 1
 wait "$whole" || { cat "$said"; exit 1; }
+whole=''
 cat "$said"
 
 # Inputs that were found before are a test; these seconds look for others.
@@ -83,6 +104,7 @@ scripts/fuzz.sh 30
 
 step "pages in a browser"
 wait "$browser" || { cat "$said_browser"; exit 1; }
+browser=''
 tail -8 "$said_browser"
 
 step "the HTTP API against its OpenAPI document"

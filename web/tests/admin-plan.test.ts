@@ -322,6 +322,64 @@ test("what cannot be used gets a sentence, and changes nothing", async () => {
   await close();
 });
 
+test("a plan that was numbered anew is asked about before its seats are on sale twice", async () => {
+  const plan = smallPlan(1, 2);
+  const settings = { room: null };
+  await openEvent(server, "twice", { settings, plan, prices: { Stalls: 500 }, phase: "scheduled" });
+  const { page, close } = await visit(browser, { viewport: { width: 1280, height: 900 } });
+  await open(page, server, "twice");
+  await give(page, JSON.stringify(plan).replaceAll('"seat_guid":"', '"seat_guid":"new-'));
+  await page.getByText("A plan of 2 seats was opened.").waitFor();
+  const add = page.getByRole("button", { name: "Add 2 seats to the event" });
+  await add.click();
+  const meant = page.getByLabel("2 seats stand where others with other ids are on sale already.");
+  await meant.waitFor();
+  expect((await server.ask("GET", "/events/twice/seats")).body.seats).toHaveLength(2);
+  await meant.check();
+  await add.click();
+  await page.getByText("2 seats were added to the event.").waitFor();
+  expect((await server.ask("GET", "/events/twice/seats")).body.seats).toHaveLength(4);
+  await close();
+});
+
+test("a file that was numbered anew is asked about before its seats are on sale twice, too", async () => {
+  const plan = smallPlan(1, 2);
+  const settings = { room: null };
+  await openEvent(server, "anew", { settings, plan, prices: { Stalls: 500 }, phase: "scheduled" });
+  const { page, complaints, close } = await visit(browser, { viewport: { width: 1280, height: 900 } });
+  await signIn(page, server, "/admin/events/anew/edit");
+  const choose = (ids: string) => {
+    const text = JSON.stringify(plan).replaceAll('"seat_guid":"', `"seat_guid":"${ids}-`);
+    const file = { name: `${ids}.json`, mimeType: "application/json", buffer: Buffer.from(text) };
+    return page.getByLabel("Seating plan").setInputFiles(file);
+  };
+  let sent = 0;
+  page.on("request", (request) => (sent += Number(request.method() === "PUT")));
+  const add = page.getByRole("button", { name: "Import 2 seats" });
+  const meant = page.getByLabel("2 seats stand where others with other ids are on sale already.");
+  await choose("new");
+  await page.getByLabel("Price of Stalls in EUR", { exact: true }).fill("5");
+  await add.click();
+  await meant.check();
+  expect(await violations(page)).toEqual([]);
+
+  // What was said of one file is not said of another.
+  await choose("newer");
+  await meant.waitFor({ state: "detached" });
+  await add.click();
+  await meant.waitFor();
+  expect(await meant.isChecked()).toBe(false);
+  expect(sent).toBe(0);
+  await meant.check();
+  await add.click();
+  await page.getByText("2 seats were imported.").waitFor();
+  expect(sent).toBe(1);
+  const there = async () => (await server.ask("GET", "/events/anew/seats")).body.seats.length;
+  await expect.poll(there).toBe(4);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("the server refuses what the editor calls a mistake, and takes what it does not", async () => {
   await openEvent(server, "refused", { settings: { room: null }, phase: "scheduled" });
   const send = (event: string, plan: unknown) =>

@@ -33,6 +33,20 @@ test("wrong key is refused in words, the right one leads to the page that was as
   await close();
 });
 
+test("provider's link leads back to what was asked for, where URLSearchParams has no size", async () => {
+  const { page, complaints, close } = await visit(browser);
+  await page.addInitScript(() => void Reflect.deleteProperty(URLSearchParams.prototype, "size"));
+  await page.route("**/api/v1/session/ways", (route) =>
+    route.fulfill({ json: { oidc: { name: "Hall of Ours" } } }),
+  );
+  await page.goto(`${server.url}/admin/bookings?status=confirmed`);
+  const link = page.getByRole("link", { name: "Sign in with Hall of Ours" });
+  const to = new URL((await link.getAttribute("href"))!, server.url).searchParams.get("to");
+  expect(to).toBe("/admin/bookings?status=confirmed");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("who signs out is out, also after a reload", async () => {
   const { page, close } = await visit(browser);
   await signIn(page, server);

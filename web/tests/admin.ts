@@ -38,3 +38,23 @@ export async function ticketCode(server: Server, sold: Sold): Promise<string> {
   const answer = await server.ask("GET", `/bookings/${sold.booking}/tickets`, { token: sold.token });
   return answer.body.tickets[0].code;
 }
+
+/** What a page asked for. */
+export interface Asked {
+  key: string | undefined;
+  body: unknown;
+}
+
+/** Has what pages ask for there done, and loses the first answer; all that is asked for. Looks go on. */
+export async function loseFirstAnswer(page: Page, to: string): Promise<Asked[]> {
+  const asked: Asked[] = [];
+  await page.route(to, async (route) => {
+    const request = route.request();
+    if (request.method() === "GET") return route.continue();
+    asked.push({ key: request.headers()["idempotency-key"], body: request.postDataJSON() });
+    if (asked.length > 1) return route.continue();
+    await route.fetch();
+    return route.abort();
+  });
+  return asked;
+}

@@ -58,6 +58,23 @@ export interface Visit {
   close: () => Promise<void>;
 }
 
+/** A browser that is told to keep nothing, as Chromium does it. */
+export async function forgetful(browser: Browser): Promise<Visit> {
+  const visited = await visit(browser);
+  await visited.page.addInitScript(() => {
+    const denied = () => new DOMException("denied", "SecurityError");
+    for (const name of ["localStorage", "sessionStorage"]) {
+      Object.defineProperty(window, name, {
+        get() {
+          throw denied();
+        },
+      });
+    }
+    navigator.locks.request = () => Promise.reject(denied());
+  });
+  return visited;
+}
+
 /** Waits until nothing on the page is being loaded: several things may be at once. */
 export async function loaded(page: Page): Promise<void> {
   await expect.poll(() => page.getByText("Loading…").count(), { timeout: 20_000 }).toBe(0);

@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { signIn } from "./admin";
+import { loseFirstAnswer, signIn } from "./admin";
 import { launch, PHONE, violations, visit } from "./browser";
 import { ADMIN_KEY, openEvent, Server, smallPlan } from "./server";
 
@@ -137,5 +137,31 @@ test("the organiser sets a channel up, moves units, and releases it", async () =
   expect(left.categories[0]).toMatchObject({ free: 12, blocked: 0 });
   expect(new Set(keys).size).toBe(2);
   expect(complaints.filter((text) => !text.includes("409"))).toEqual([]);
+  await close();
+});
+
+test("move whose answer is lost is to be looked for first, and has one key in its dialog", async () => {
+  await open("unheard");
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/unheard");
+  const panel = page.getByRole("region", { name: "Channels" }).first();
+  await panel.getByRole("button", { name: "Show channels" }).click();
+  await panel.getByRole("button", { name: "Move units" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel(/^To/).selectOption("fans");
+  await dialog.getByLabel("Seats, by id").fill("B-1");
+  await dialog.getByLabel("Reason").fill("their share");
+  const asked = await loseFirstAnswer(page, "**/admin/events/unheard/allot");
+  const move = dialog.getByRole("button", { name: "Move", exact: true });
+  await move.click();
+  const doubt = dialog.getByRole("alert").filter({ hasText: "it is not known whether this was done" });
+  await doubt.filter({ hasText: "look before you do it again" }).waitFor();
+  await move.click();
+  // Under another key, the seat would be taken already.
+  await dialog.waitFor({ state: "detached" });
+  await panel.getByText("standing 3, Stalls 3").waitFor();
+  expect(asked).toHaveLength(2);
+  expect(asked[1]!.key).toBe(asked[0]!.key);
+  expect(complaints).toEqual([]);
   await close();
 });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, violations } from "./browser";
+import { forgetful, launch, violations, type Visit } from "./browser";
 import { fillIn, heading, holdAndVisit } from "./checkout";
 import { openEvent, Server } from "./server";
 
@@ -21,6 +21,7 @@ interface Intent {
   currency: string | null;
   client_secret: string;
   metadata: Record<string, string>;
+  last_payment_error?: { code: string };
 }
 
 /** As much of Stripe's API as one payment needs. */
@@ -73,12 +74,24 @@ class FakeStripe {
     return `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`;
   }
 
-  /** Takes the money, and tells the server by a signed message. */
+  /** Takes the money. */
   async capture(server: Server, id: string): Promise<void> {
     const intent = this.intents.get(id)!;
     intent.status = "succeeded";
     intent.amount_received = intent.amount;
-    const body = JSON.stringify({ id: "evt_1", type: "payment_intent.succeeded", data: { object: intent } });
+    await this.#tell(server, "payment_intent.succeeded", intent);
+  }
+
+  /** Takes none, as the bank says no. */
+  async decline(server: Server, id: string): Promise<void> {
+    const intent = this.intents.get(id)!;
+    intent.last_payment_error = { code: "card_declined" };
+    await this.#tell(server, "payment_intent.payment_failed", intent);
+  }
+
+  /** Tells the server by a signed message. */
+  async #tell(server: Server, type: string, intent: Intent): Promise<void> {
+    const body = JSON.stringify({ id: "evt_1", type, data: { object: intent } });
     const seconds = Math.floor(Date.now() / 1_000);
     const mac = createHmac("sha256", WEBHOOK_SECRET).update(`${seconds}.${body}`).digest("hex");
     const answer = await fetch(`${server.url}/api/v1/payments/webhook/stripe`, {
@@ -95,7 +108,10 @@ class FakeStripe {
   }
 }
 
-/** What stands in for Stripe.js: a form of one field, and a record of what it was given. */
+/**
+ * What stands in for Stripe.js: a form of one field, and a record of what it was given. A bank, or whoever
+ * asks for it, leads to the address to come back to, with what is told there before its fragment.
+ */
 const STRIPE_JS = `
 window.stripeSaw = {};
 window.Stripe = (key) => {
@@ -115,9 +131,12 @@ window.Stripe = (key) => {
       window.stripeSaw.back = wish.confirmParams.return_url;
       const card = document.querySelector("label > input").value;
       if (card === "") return { error: { message: "Your card number is incomplete." } };
-      location.assign(wish.confirmParams.return_url + "?payment_intent=" +
-        window.stripeSaw.secret.split("_secret")[0] +
-        "&payment_intent_client_secret=x&redirect_status=succeeded");
+      const id = window.stripeSaw.secret.split("_secret")[0];
+      if (wish.redirect === "if_required" && card !== "bank")
+        return { paymentIntent: { id, status: "succeeded" } };
+      const back = new URL(wish.confirmParams.return_url);
+      back.search = "payment_intent=" + id + "&payment_intent_client_secret=x&redirect_status=succeeded";
+      location.assign(back);
       return new Promise(() => {});
     },
   };
@@ -210,5 +229,74 @@ test("Stripe's form that cannot be loaded says so, and is tried again", async ()
   expect(await page.locator("form").count()).toBe(0);
   await stripe.capture(server, "pi_2");
   await heading(page, "Your booking is confirmed");
+  await close();
+});
+
+/** Somebody in a browser that keeps nothing who has Stripe's form before them. */
+async function payer(): Promise<Visit & { intent: string }> {
+  const visited = await forgetful(browser);
+  const { page } = visited;
+  await withStripeJs(page);
+  await page.goto(`${server.url}/events/show/choose`);
+  await page.getByRole("button", { name: "More: Standing" }).click();
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await heading(page, "Complete your booking");
+  await fillIn(page);
+  await page.getByRole("button", { name: "Pay €30.00" }).click();
+  await page.getByLabel("Card").waitFor();
+  return { ...visited, intent: [...stripe.intents.keys()].at(-1)! };
+}
+
+test("card pays where the browser keeps nothing, on the page that holds", async () => {
+  const { page, intent, complaints, close } = await payer();
+  let loads = 0;
+  page.on("request", (request) => (loads += Number(request.isNavigationRequest())));
+  await page.getByLabel("Card").fill("4242424242424242");
+  await page.getByRole("button", { name: "Pay now" }).click();
+  await page.getByText("We are waiting for the payment service.").waitFor();
+  expect(await page.locator("form").count(), "nobody is asked twice").toBe(0);
+  await stripe.capture(server, intent);
+  await heading(page, "Your booking is confirmed");
+  expect(loads).toBe(0);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("who comes back from a bank has their booking where the browser keeps nothing", async () => {
+  const { page, intent, complaints, close } = await payer();
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url() + (request.headers().referer ?? "")));
+  await page.getByLabel("Card").fill("bank");
+  const loads = page.waitForEvent("load");
+  await page.getByRole("button", { name: "Pay now" }).click();
+  await loads;
+  await heading(page, "Your payment is under way");
+  await page.waitForURL(/\/bookings\/[^/#?]+\?payment_intent=\w+&redirect_status=succeeded$/);
+  expect(page.url(), "the link is not left in the address").not.toContain("#");
+  expect(asked.filter((there) => there.includes("b1."))).toEqual([]);
+  await stripe.capture(server, intent);
+  await heading(page, "Your booking is confirmed");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("whom a bank declined gives back and chooses again where the browser keeps nothing", async () => {
+  const { page, intent, complaints, close } = await payer();
+  await page.getByLabel("Card").fill("bank");
+  const loads = page.waitForEvent("load");
+  await page.getByRole("button", { name: "Pay now" }).click();
+  await loads;
+  await heading(page, "Your payment is under way");
+  await stripe.decline(server, intent);
+  await heading(page, "Complete your booking");
+  await page.getByText("this browser keeps nothing, so it cannot be paid for here").waitFor();
+  expect(await page.getByText("go back to the browser it was made in").count()).toBe(0);
+  expect(await page.getByText(/^You can try/).count(), "nobody can pay here").toBe(0);
+  await page.getByRole("button", { name: "Give back" }).click();
+  await page.getByRole("button", { name: "Yes, give back" }).click();
+  await heading(page, "You gave these back");
+  await page.getByRole("link", { name: "Choose again" }).click();
+  await page.getByRole("button", { name: "More: Standing" }).waitFor();
+  expect(complaints).toEqual([]);
   await close();
 });

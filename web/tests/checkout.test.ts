@@ -46,6 +46,9 @@ afterAll(async () => {
   await server?.stop();
 });
 
+/** A page that waited for what does not come would take minutes. */
+const SOON_MS = 15_000;
+
 /** What the sandbox took for a booking, by the organiser's list of payments. */
 async function payments(booking: string): Promise<{ stage: string; captured_minor: number }[]> {
   return (await server.ask("GET", `/admin/payments?booking=${booking}`, { token: ADMIN_KEY })).body.payments;
@@ -57,6 +60,7 @@ test("good card leads from hold to tickets", async () => {
   await heading(page, "Complete your booking");
   await page.getByText("The great show").waitFor();
   const order = page.getByRole("region", { name: "Your order" });
+  await order.getByRole("row", { name: /^Stalls, row A, seat 2 €45\.00$/ }).waitFor();
   expect(await order.getByRole("row").allInnerTexts()).toEqual([
     expect.stringMatching(/^Item/),
     expect.stringMatching(/^2 × Standing\s+€30\.00 each\s+€60\.00$/),
@@ -79,6 +83,83 @@ test("good card leads from hold to tickets", async () => {
   expect(await payments(booking)).toMatchObject([{ captured_minor: 15_150 }]);
   const known = await server.ask("GET", `/admin/bookings?text=${booking}`, { token: ADMIN_KEY });
   expect(known.body.bookings[0].buyer).toEqual({ name: "Ann Lee", email: "ann@example.org", language: "en" });
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("booking is shown and paid for while what its seats are called does not come", async () => {
+  const token = await server.visitor();
+  const { page, complaints, close } = await enter(browser, server, { token });
+  // Loaded before, so that the seconds are for what is tested.
+  await page.goto(`${server.url}/bookings`);
+  await heading(page, "My bookings");
+  const booking = await hold(server, token, "show", { seats: ["D-5"] });
+  // Nobody answers.
+  await page.route(/\/events\/show\/seats/, () => {});
+  await page.goto(`${server.url}/bookings/${booking}`);
+  const title = page.getByRole("heading", { level: 1, name: "Complete your booking" });
+  await title.waitFor({ timeout: SOON_MS });
+  await page.getByRole("row", { name: /^Seat D-5/ }).waitFor();
+  await fillIn(page);
+  await page.getByRole("button", { name: "Pay €46.50" }).click();
+  await page.getByLabel("Card number").waitFor({ timeout: SOON_MS });
+  await useCard(page, CARDS.good);
+  await page.getByRole("link", { name: "Back to the shop" }).click();
+  await heading(page, "Your booking is confirmed");
+  await page.getByRole("link", { name: "Show the tickets" }).click();
+  const ticket = page.getByRole("img", { name: "QR code of ticket 1: Seat D-5" });
+  await ticket.waitFor({ timeout: SOON_MS });
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("names that come late take the place of ids", async () => {
+  const token = await server.visitor();
+  const booking = await hold(server, token, "show", { seats: ["D-6"] });
+  const { page, complaints, close } = await enter(browser, server, { token });
+  let come = () => {};
+  const late = new Promise<void>((resolve) => (come = resolve));
+  await page.route(/\/events\/show\/seats/, async (route) => {
+    await late;
+    await route.continue();
+  });
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await page.getByRole("row", { name: /^Seat D-6/ }).waitFor();
+  const said = page.getByRole("status").filter({ hasText: "Complete your booking" });
+  expect(await said.innerText(), "ids are not read out").toBe("Complete your booking");
+  come();
+  await page.getByRole("row", { name: /^Stalls, row D, seat 6 €45\.00$/ }).waitFor();
+  await expect.poll(() => said.innerText()).toContain("Stalls, row D, seat 6");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("seats are read out once while what they are called cannot be had", async () => {
+  const token = await server.visitor();
+  const booking = await hold(server, token, "show", { seats: ["D-7"] });
+  const { page, complaints, close } = await enter(browser, server, { token });
+  let tries = 0;
+  await page.route(/\/events\/show\/seats/, (route) => {
+    tries += 1;
+    return route.fulfill(BROKEN);
+  });
+  await page.goto(`${server.url}/bookings/${booking}`);
+  const said = page.getByRole("status").filter({ hasText: "Held for you: Seat D-7." });
+  await said.waitFor();
+  const changes = await said.evaluateHandle((region) => {
+    const texts: (string | null)[] = [];
+    const note = () => texts.push(region.textContent);
+    new MutationObserver(note).observe(region, { characterData: true, childList: true, subtree: true });
+    return texts;
+  });
+  const before = tries;
+  // By the third try whatever the first two change has been said.
+  const triesAgain = async () => {
+    await page.evaluate(() => dispatchEvent(new Event("online")));
+    return tries - before;
+  };
+  await expect.poll(triesAgain).toBeGreaterThan(2);
+  expect(await changes.jsonValue()).toEqual([]);
   expect(complaints).toEqual([]);
   await close();
 });
@@ -166,6 +247,27 @@ test("hold is extended once, and the page says that it was", async () => {
   await page.getByText("You had more time once; it cannot be extended again.").waitFor();
   expect(await page.getByRole("button", { name: /Extend/ }).count()).toBe(0);
   expect(await until()).toBeGreaterThan(before);
+  await close();
+});
+
+/** An answer after which nobody knows whether it was done, and what the page says then. */
+const BROKEN = { status: 500, json: { status: 500, code: "INTERNAL", detail: "no", retryable: false } };
+const OPEN = /it is not known whether this was done\. .* nothing is done twice\./;
+
+test("extension that the server leaves open is asked for again under its key", async () => {
+  const { page, close } = await holdAndVisit(browser, server, "show", { seats: ["D-2"] });
+  const keys: string[] = [];
+  await page.route("**/api/v1/bookings/*/extend", (route) => {
+    keys.push(route.request().headers()["idempotency-key"]!);
+    return keys.length > 1 ? route.continue() : route.fulfill(BROKEN);
+  });
+  const extend = page.getByRole("button", { name: "Extend to 10 minutes" });
+  await extend.click();
+  await page.getByRole("alert").filter({ hasText: OPEN }).waitFor();
+  await extend.click();
+  await page.getByText("You had more time once; it cannot be extended again.").waitFor();
+  expect(keys).toHaveLength(2);
+  expect(new Set(keys).size).toBe(1);
   await close();
 });
 
@@ -292,6 +394,39 @@ test("wish to pay that never arrived keeps its key over a reload", async () => {
   await useCard(page, CARDS.good);
   expect(new Set(keys).size).toBe(1);
   expect(await payments(booking)).toHaveLength(1);
+  await close();
+});
+
+test("payment that the server leaves open is asked for again under its key, and begun once", async () => {
+  const { page, booking, close } = await holdAndVisit(browser, server, "show", { seats: ["D-3"] });
+  const keys: string[] = [];
+  await page.route("**/api/v1/bookings/*/payment", (route) => {
+    if (route.request().method() !== "POST") return route.continue();
+    keys.push(route.request().headers()["idempotency-key"]!);
+    return keys.length > 1 ? route.continue() : route.fulfill(BROKEN);
+  });
+  await fillIn(page);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await page.getByRole("alert").filter({ hasText: OPEN }).waitFor();
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await useCard(page, CARDS.good);
+  expect(keys).toHaveLength(2);
+  expect(new Set(keys).size).toBe(1);
+  expect(await payments(booking)).toHaveLength(1);
+  await close();
+});
+
+test("payment that the server leaves open is not put down to the connection after a reload", async () => {
+  const { page, close } = await holdAndVisit(browser, server, "show", { seats: ["D-9"] });
+  await page.route("**/api/v1/bookings/*/payment", (route) =>
+    route.request().method() === "POST" ? route.fulfill(BROKEN) : route.continue(),
+  );
+  await fillIn(page);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await page.getByRole("alert").filter({ hasText: OPEN }).waitFor();
+  await page.reload();
+  const doubt = page.getByRole("alert").filter({ hasText: "whether your payment has begun" });
+  await doubt.filter({ hasText: "No clear answer came. Press the button again" }).waitFor();
   await close();
 });
 

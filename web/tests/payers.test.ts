@@ -65,6 +65,6 @@ test("buyer reads of the limit in their own language", async () => {
   await page.locator("#buyer-name").fill("Ann Lee");
   await page.locator("#buyer-email").fill("cid@example.org");
   await page.locator("form.pay button[type=submit]").click();
-  await page.getByText("จำนวนบัตรของงานนี้ที่อีเมลหนึ่งชำระได้: 2").waitFor();
+  await page.getByText("จำนวนตั๋วของงานนี้ที่อีเมลหนึ่งชำระได้: 2").waitFor();
   await close();
 });

@@ -51,6 +51,7 @@ test("order says how much of it is tax, and of each line on demand", async () =>
   await order.getByRole("row", { name: /^VAT 19%, included €17\.76$/ }).waitFor();
   await order.getByText("Tax line by line").click();
   const parts = order.getByRole("table").last();
+  await parts.getByRole("row", { name: /^Stalls, row A, seat 1 / }).waitFor();
   expect(await parts.getByRole("row").allInnerTexts()).toEqual([
     expect.stringMatching(/^Item\s+Net\s+VAT\s+Price$/),
     expect.stringMatching(/^2 × Standing\s+€50\.42\s+€9\.58\s+€60\.00$/),

@@ -75,6 +75,19 @@ test("visitor joins, moves up, is admitted and shows up", async () => {
   await close();
 });
 
+test("visitor whose browser has no AbortSignal.any gets a place, and is admitted", async () => {
+  const [inside] = await eventWithOneInside("older");
+  const { page, complaints, close } = await visit(browser);
+  await page.addInitScript(() => void Reflect.deleteProperty(AbortSignal, "any"));
+  await openQueue(page, "older");
+  await positionIs(page, 1);
+  await page.getByText("Live", { exact: true }).waitFor();
+  await leave("older", inside!);
+  await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("reload and second tab keep the place", async () => {
   await eventWithOneInside("reload", 2);
   const { page, complaints, close } = await visit(browser);

@@ -216,7 +216,7 @@ test("what was missed without a stream is asked for until there is an answer", a
   await holdSeat("missed", "D-1", await server.visitor());
   await holdSeat("missed", "A-1", await tokenOf(page));
   let asked = 0;
-  await page.route("**/seats/status", (route) => ((asked += 1) <= 2 ? route.abort() : route.continue()));
+  await page.route("**/seats/status*", (route) => ((asked += 1) <= 2 ? route.abort() : route.continue()));
   hangUp();
   await expect.poll(() => seat(page, "D", 1).getAttribute("aria-disabled")).toBe("true");
   expect(asked).toBe(3);
@@ -238,7 +238,7 @@ test("answer about seats that was overtaken takes nothing back that is known by 
       }),
   });
   const asked: (() => Promise<void>)[] = [];
-  await page.route("**/seats/status", async (route) => {
+  await page.route("**/seats/status*", async (route) => {
     if (asked.length >= 2) return route.continue();
     const response = await route.fetch();
     asked.push(() => route.fulfill({ response }));
@@ -251,7 +251,7 @@ test("answer about seats that was overtaken takes nothing back that is known by 
   await expect.poll(() => asked.length).toBe(2);
   await asked[1]!();
   await expect.poll(() => seat(page, "D", 1).getAttribute("aria-disabled")).toBe("true");
-  const isRead = page.waitForResponse("**/seats/status");
+  const isRead = page.waitForResponse("**/seats/status*");
   await asked[0]!();
   await (await isRead).finished();
   await page.evaluate(() => new Promise((done) => setTimeout(done, 300)));
@@ -276,7 +276,7 @@ test("what a stream told while an answer about seats was long under way is not t
       }),
   });
   let answer: (() => Promise<void>) | undefined;
-  await page.route("**/seats/status", async (route) => {
+  await page.route("**/seats/status*", async (route) => {
     const response = await route.fetch();
     answer = () => route.fulfill({ response });
   });
@@ -291,7 +291,7 @@ test("what a stream told while an answer about seats was long under way is not t
   await page.evaluate(() => new Promise((done) => setTimeout(done, 5_500)));
   await holdSeat("slow", "D-2", await server.visitor());
   await expect.poll(() => seat(page, "D", 2).getAttribute("aria-disabled")).toBe("true");
-  const isRead = page.waitForResponse("**/seats/status");
+  const isRead = page.waitForResponse("**/seats/status*");
   await answer!();
   await (await isRead).finished();
   await page.evaluate(() => new Promise((done) => setTimeout(done, 300)));

@@ -5,7 +5,7 @@ import path from "node:path";
 import decodeQR from "qr/decode.js";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, PHONE, violations, visit, type Visit } from "./browser";
+import { forgetful, launch, PHONE, violations, visit, type Visit } from "./browser";
 import { heading, hold, untilStatus } from "./checkout";
 import { pay } from "./scenes";
 import { CARDS, openEvent, Server } from "./server";
@@ -289,28 +289,33 @@ async function mailed(identity: Guest, booking: string): Promise<string> {
   return `${server.url}/bookings/${booking}#${body.link}`;
 }
 
-/** A browser that is told to keep nothing, as Chromium does it. */
-async function forgetful(): Promise<Visit> {
-  const visited = await visit(browser);
-  await visited.page.addInitScript(() => {
-    const denied = () => new DOMException("denied", "SecurityError");
-    for (const name of ["localStorage", "sessionStorage"]) {
-      Object.defineProperty(window, name, {
-        get() {
-          throw denied();
-        },
-      });
-    }
-    navigator.locks.request = () => Promise.reject(denied());
-  });
-  return visited;
-}
+test.each([
+  { status: 429, code: "RATE_LIMITED", retryable: true },
+  { status: 403, code: "GUESTS_DISABLED", retryable: false },
+])("link opens its booking where $code keeps this browser from a token of its own", async (problem) => {
+  const [ann, bo] = [await guest(), await guest()];
+  const address = await mailed(ann, await paid(ann));
+  const { page, complaints, close } = await returning(ofDaysAgo(bo, 4));
+  await page.route(/\/api\/v1\/visitors(\/renew)?$/, (route) =>
+    route.fulfill({ status: problem.status, json: { ...problem, detail: "no" } }),
+  );
+  await page.goto(address);
+  await heading(page, "Your booking is confirmed");
+  await page.getByRole("link", { name: "Show the tickets" }).click();
+  await page.getByRole("img", { name: "QR code of ticket 1: Standing" }).waitFor();
+  await page.goto(`${server.url}/bookings`);
+  await page.getByRole("article").getByRole("link", { name: "Gala" }).waitFor();
+  // What this browser's visitor may have beside it is not passed over in silence.
+  expect(await page.getByRole("alert").count()).toBe(problem.retryable ? 1 : 0);
+  expect(complaints).toEqual([]);
+  await close();
+});
 
 test("link opens its booking where the browser keeps nothing", async () => {
   const ann = await guest();
   const booking = await paid(ann);
   const address = await mailed(ann, booking);
-  const { page, complaints, close } = await forgetful();
+  const { page, complaints, close } = await forgetful(browser);
   await page.goto(address);
   await heading(page, "Your booking is confirmed");
   expect(page.url()).toBe(`${server.url}/bookings/${booking}`);
@@ -330,7 +335,7 @@ test("link opens its booking where the browser keeps nothing", async () => {
 });
 
 test("who keeps nothing in the browser chooses and holds", async () => {
-  const { page, complaints, close } = await forgetful();
+  const { page, complaints, close } = await forgetful(browser);
   await page.goto(`${server.url}/events/gala/choose`);
   await page.getByRole("button", { name: "More: Standing" }).click();
   await page.getByRole("button", { name: "Hold these" }).click();
@@ -436,6 +441,58 @@ test("code carries place and bookings to a second browser, which keeps its own",
   await page.getByText("There is no such code").waitFor();
   await close();
   await first.close();
+});
+
+test("code whose answer got lost is said to need a new one, as it works no more", async () => {
+  const ann = await guest();
+  const { code } = (await server.ask("POST", "/visitors/carry", { token: ann.token })).body;
+  const bo = await guest();
+  const { page, complaints, close } = await returning(bo);
+  await page.goto(`${server.url}/carry#${code}`);
+  await page.route(
+    "**/api/v1/visitors/carried",
+    async (route) => {
+      await route.fetch();
+      await route.abort();
+    },
+    { times: 1 },
+  );
+  await page.getByRole("button", { name: "Continue here" }).click();
+  const alert = page.getByRole("alert");
+  const anew = "Make a new code on the other device and type it here.";
+  await alert
+    .filter({ hasText: /^\s*Check your connection first\./ })
+    .filter({ hasText: anew })
+    .waitFor();
+  expect(await alert.filter({ hasText: "nothing is done twice" }).count()).toBe(0);
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Continue here" }).click();
+  await alert.filter({ hasText: "There is no such code" }).waitFor();
+  expect((await identityOf(page)).user).toBe(bo.user);
+  const another = (await server.ask("POST", "/visitors/carry", { token: ann.token })).body.code;
+  await page.getByLabel("Code", { exact: true }).fill(another);
+  await page.getByRole("button", { name: "Continue here" }).click();
+  await page.getByRole("heading", { name: "You can go on here" }).waitFor();
+  expect((await identityOf(page)).user).toBe(ann.user);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("code that the server left open is said to need a new one, and nothing of the connection", async () => {
+  const { page, close } = await returning(await guest());
+  await page.goto(`${server.url}/carry#ABCD-EFGH-JKMN`);
+  await page.route("**/api/v1/visitors/carried", (route) =>
+    route.fulfill({
+      status: 503,
+      contentType: "application/problem+json",
+      body: JSON.stringify({ code: "STOPPED", status: 503, title: "", detail: "", retryable: true }),
+    }),
+  );
+  await page.getByRole("button", { name: "Continue here" }).click();
+  const alert = page.getByRole("alert");
+  await alert.filter({ hasText: "Make a new code on the other device and type it here." }).waitFor();
+  expect(await alert.filter({ hasText: "connection" }).count()).toBe(0);
+  await close();
 });
 
 test("drawer of QR codes that is gone has the page loaded anew before a code is made, once", async () => {

@@ -85,6 +85,19 @@ test("seat that is tapped on the map is held", async () => {
   await close();
 });
 
+test("page of what is held knows from the chooser what it is called, and reads no house for it", async () => {
+  const { page, complaints, close } = await seated("known");
+  await pick(page, 1, 2);
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await hold(page);
+  const order = page.getByRole("region", { name: "Your order" });
+  await order.getByRole("row", { name: /^Stalls, row A, seat 2 €45\.00$/ }).waitFor();
+  expect(asked.filter((to) => /\/seats(\/plan)?$/.test(to))).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("finger on a phone chooses a seat and gives it back", async () => {
   const { page, complaints, close } = await seated("finger", {}, PHONE);
   // Seats of the map are small there; those of the list are not.

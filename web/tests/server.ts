@@ -1,5 +1,5 @@
 /** A real server for a test: on a free port, in a directory of its own, gone afterwards. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -7,13 +7,17 @@ import { createInterface } from "node:readline";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 /** The program under test: `cargo test` and `cargo build` leave it there. */
-export const PROGRAM = process.env.ONRUSH_PROGRAM ?? path.join(ROOT, "target/debug/onrush");
+export const PROGRAM = process.env.ONRUSH_PROGRAM ?? path.join(targetDir(), "debug/onrush");
 export const ADMIN_KEY = "an-admin-key-for-tests";
 export const SCANNER_KEY = "a-scanner-key-for-tests";
 /** Settings with two more keys, for `ONRUSH_CONFIG`: one may `read` and `sell`, the other `read`. */
 export const KEYS = path.join(import.meta.dirname, "keys.toml");
 export const BOX_OFFICE_KEY = "a-box-office-key-for-tests";
 export const SCREEN_KEY = "a-screen-key-for-tests";
+
+function targetDir(): string {
+  return execFileSync(path.join(ROOT, "scripts/target_dir.sh"), { encoding: "utf8" }).trimEnd();
+}
 
 /** The sandbox's cards; docs/design/gateways.md has them all. */
 export const CARDS = {

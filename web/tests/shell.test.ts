@@ -1,7 +1,7 @@
-import type { Browser } from "playwright-core";
+import type { Browser, Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { signIn } from "./admin";
-import { launch, violations, visit } from "./browser";
+import { launch, PHONE, violations, visit } from "./browser";
 import { openEvent, SCANNER_KEY, Server } from "./server";
 
 let server: Server;
@@ -148,6 +148,87 @@ test("page that is offline stays in its language, and says why", async () => {
   await language.selectOption("vi");
   await page.locator('html[lang="vi"]').waitFor();
   expect(await alert.count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+/** What a document offers whose page does not come. */
+function tryAgain(page: Page) {
+  return page.getByRole("link", { name: /^Try again/ });
+}
+
+test("page whose texts do not come says so, keeps its address, and comes with them", async () => {
+  const { page, complaints, close } = await visit(browser, PHONE);
+  let isAway = true;
+  const unlessAway = (route: Route) => (isAway ? route.abort() : route.continue());
+  await page.route(/\/assets\/common-.*\.js/, unlessAway);
+  await page.route(/\/bookings\/tour\.1$/, (route) =>
+    route.request().method() === "HEAD" ? unlessAway(route) : route.continue(),
+  );
+  const link = "b1.tour.1.0.aa.bb";
+  const address = `${server.url}/bookings/tour.1`;
+  await page.goto(`${address}#${link}`);
+  await tryAgain(page).waitFor();
+  expect(await violations(page)).toEqual([]);
+  // Whoever tries again meanwhile is where they were.
+  await Promise.all([page.waitForEvent("load"), tryAgain(page).click()]);
+  expect(page.url()).toBe(`${address}#${link}`);
+  const asked = page.waitForRequest((request) => request.headers().authorization === `Bearer ${link}`);
+  isAway = false;
+  await asked;
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  expect(page.url()).toBe(address);
+  expect(await page.locator(".not-yet").count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("page whose texts come late is in the reader's language, also if the line breaks twice", async () => {
+  const { page, complaints, close } = await visit(browser, { locale: "th-TH" });
+  // It breaks with the first load, and with the one by which the page is loaded anew; it is there again
+  // after one look at it. What did not come is remembered for as long as a document is there, as many
+  // browsers do.
+  let loads = 0;
+  let isAway = false;
+  const remembered = new Set<string>();
+  await page.route(/\/assets\/common-.*\.js/, (route) => {
+    const url = route.request().url();
+    if (isAway) remembered.add(url);
+    return remembered.has(url) ? route.abort() : route.continue();
+  });
+  await page.route(`${server.url}/`, async (route) => {
+    if (route.request().method() === "HEAD") {
+      const wasAway = isAway;
+      isAway = false;
+      await (wasAway ? route.abort() : route.continue());
+    } else {
+      loads += 1;
+      isAway = loads <= 2;
+      remembered.clear();
+      await route.continue();
+    }
+  });
+  await page.goto(`${server.url}/`);
+  await page.locator('html[lang="th"]').getByRole("heading", { level: 1 }).waitFor();
+  expect(loads).toBe(3);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test.each(["/", "/admin"])("document at %s whose scripts do not come offers another try", async (to) => {
+  const { page, complaints, close } = await visit(browser);
+  await page.route(/\/assets\/.*\.js/, (route) => route.abort());
+  await page.goto(server.url + to);
+  const words = page.locator(".not-yet");
+  // Nobody sees them who waits for a moment only.
+  const delay = await words.evaluate((shown) => getComputedStyle(shown).animationDelay);
+  expect(parseFloat(delay)).toBeGreaterThan(3);
+  await tryAgain(page).waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.unroute(/\/assets\/.*\.js/);
+  await tryAgain(page).click();
+  await page.getByRole("heading").first().waitFor();
+  expect(await words.count()).toBe(0);
   expect(complaints).toEqual([]);
   await close();
 });

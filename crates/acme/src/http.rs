@@ -1,8 +1,9 @@
 //! The protocol's requests through our own client: its authorities, its limits, its sentences.
 
 use crate::schedule::MAX_ASKED;
+use crate::trouble::Unanswered;
 use axum::http::header::RETRY_AFTER;
-use axum::http::{HeaderMap, HeaderValue, Request};
+use axum::http::{HeaderMap, HeaderValue, Method, Request};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
@@ -67,8 +68,10 @@ impl HttpClient for Http {
             let (parts, body) = request.into_parts();
             let body = body.collect().await.expect("memory can be read").to_bytes();
             let request = Request::from_parts(parts, body);
+            let is_posted = request.method() == Method::POST;
             let answer = http.client.call(request, TIMEOUT_MS).await;
-            let mut answer = answer.map_err(|error| Error::Other(Box::new(error)))?;
+            let mut answer =
+                answer.map_err(|call| Error::Other(Box::new(Unanswered { call, is_posted })))?;
             cap_retry_after(answer.headers_mut());
             let status = answer.status();
             // Others carry the header too, to say when to look again.
@@ -83,6 +86,7 @@ impl HttpClient for Http {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trouble::{Fault, Trouble};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -116,6 +120,26 @@ mod tests {
             assert_eq!(answer.parts.headers[RETRY_AFTER], heeded, "{said}");
             let asked_s = http.take_retry_after().map(|asked| asked.as_secs());
             assert_eq!(asked_s, (status == "503 -").then_some(86_400), "{said}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn authority_that_says_nothing_was_asked_by_what_is_posted_alone() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/directory", listener.local_addr().unwrap());
+        let http = Http::new(&Certificates::default()).unwrap();
+        for (method, fault) in [
+            (Method::GET, Fault::Unreached),
+            (Method::HEAD, Fault::Unreached),
+            (Method::POST, Fault::Refused),
+        ] {
+            let request = Request::builder().method(method.clone()).uri(&url);
+            let request = request.body(BodyWrapper::default()).unwrap();
+            // Nothing else happens, so the time passes at once.
+            let error = http.request(request).await.err().expect("there is no answer");
+            let trouble = Trouble::from(error);
+            assert_eq!(trouble.fault, fault, "{method}");
+            assert!(trouble.why.ends_with(": no answer in time"), "{method}: {}", trouble.why);
         }
     }
 }

@@ -4,6 +4,7 @@
 use crate::broken::Broken;
 use crate::feed_page::next_page_to_come;
 use bytes::Bytes;
+use futures_util::future::join_all;
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::beside::beside;
 use onrush_base::cluster_store::ClusterStore;
@@ -176,33 +177,39 @@ impl Draws {
     async fn open_what_is_due(&self) -> Wait {
         let Ok(events) = self.engine.events().await else { return Wait::For(TRY_AGAIN) };
         let mut wait = Wait::Nothing;
+        let mut due = Vec::new();
         for event in events.value {
             let next = match self.engine.ask(event.clone(), EventNow).await {
                 Ok(Answer { at, value: view, .. }) => match opening(at, &view) {
                     Opening::NotOurs => Wait::Nothing,
                     Opening::PrequeueFirst => Wait::Feed,
                     Opening::In(ms @ 1..) => Wait::For(Duration::from_millis(ms)),
-                    Opening::In(0) => match self.open_sale(&event, None).await {
-                        Ok(()) => Wait::Nothing,
-                        Err(error) => {
-                            tracing::error!(%event, %error, "the drawn sale cannot be opened");
-                            Wait::For(TRY_AGAIN)
-                        }
-                    },
+                    Opening::In(0) => {
+                        due.push(event);
+                        Wait::Nothing
+                    }
                 },
                 Err(Failure::Refused(_)) => Wait::Nothing,
                 // Nobody else tells that its time has come.
                 Err(_) => Wait::For(TRY_AGAIN),
             };
-            wait = match (wait, next) {
-                (Wait::For(one), Wait::For(other)) => Wait::For(one.min(other)),
-                (Wait::For(time), Wait::Nothing | Wait::Feed)
-                | (Wait::Nothing | Wait::Feed, Wait::For(time)) => Wait::For(time),
-                (Wait::Feed, _) | (_, Wait::Feed) => Wait::Feed,
-                (Wait::Nothing, Wait::Nothing) => Wait::Nothing,
-            };
+            wait = wait.sooner(next);
         }
-        wait
+        // An opening waits for the archive, and no sale for the opening of another.
+        let opening: Vec<_> = due.iter().map(|event| self.open_drawn(event)).collect();
+        join_all(opening).await.into_iter().fold(wait, Wait::sooner)
+    }
+
+    /// Opens a sale whose time has come; what is to be waited for then.
+    async fn open_drawn(&self, event: &EventId) -> Wait {
+        match self.open_sale(event, None).await {
+            Ok(()) => return Wait::Nothing,
+            Err(DrawError::Ask(error @ Failure::Unreachable)) => {
+                tracing::error!(%event, %error, "the drawn sale may be open, and not be archived yet");
+            }
+            Err(error) => tracing::error!(%event, %error, "the drawn sale cannot be opened"),
+        }
+        Wait::For(TRY_AGAIN)
     }
 
     /// The published hash of the list of those who take part.
@@ -319,6 +326,19 @@ enum Wait {
     For(Duration),
 }
 
+impl Wait {
+    /// What is to be waited for if there are two such things.
+    fn sooner(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::For(one), Self::For(other)) => Self::For(one.min(other)),
+            (Self::For(time), Self::Nothing | Self::Feed)
+            | (Self::Nothing | Self::Feed, Self::For(time)) => Self::For(time),
+            (Self::Feed, _) | (_, Self::Feed) => Self::Feed,
+            (Self::Nothing, Self::Nothing) => Self::Nothing,
+        }
+    }
+}
+
 async fn sleep(wait: Wait) {
     match wait {
         Wait::For(time) => tokio::time::sleep(time.min(LOOK_AGAIN)).await,
@@ -379,7 +399,10 @@ async fn until_prequeue_closes(feed: &mut dyn Feed) -> bool {
 mod tests {
     use super::*;
     use crate::engine_stub::EngineStub;
-    use onrush_core::Refusal;
+    use crate::live::samples;
+    use onrush_core::view::DrawView;
+    use onrush_core::{Refusal, View};
+    use std::sync::Mutex;
 
     #[test]
     fn a_list_is_in_memory_once_however_many_read_it_and_long_ones_not_for_longer() {
@@ -413,5 +436,43 @@ mod tests {
             let draws = Draws::open(dir.path(), engine, keys, None).unwrap();
             assert_eq!(draws.open_what_is_due().await, wait);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_sale_waits_for_the_opening_of_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let events = ["one", "other"].map(|event| event.parse::<EventId>().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        // Each is due, and when it is to be opened there is no answer.
+        let told = move |event: &EventId, _: &_| {
+            let mut seen = seen.lock().unwrap();
+            let is_first = !seen.contains(event);
+            seen.push(event.clone());
+            is_first.then(|| Ok(View::Event(Box::new(due(event)))))
+        };
+        let engine = EngineStub { events: events.to_vec(), ..EngineStub::telling(told) };
+        let keys = KeyDir::open(dir.path()).unwrap();
+        let draws = Draws::open(dir.path(), Arc::new(engine), keys, None).unwrap();
+        let opened = tokio::time::timeout(Duration::from_secs(1), draws.open_what_is_due()).await;
+        assert!(opened.is_err(), "they are being opened");
+        let [one, other] = events;
+        assert_eq!(*asked.lock().unwrap(), [one.clone(), other.clone(), one, other]);
+    }
+
+    /// An event whose prequeue is closed, and whose sale is to be opened now.
+    fn due(event: &EventId) -> EventView {
+        let mut view = samples::tests::view(event.as_str());
+        view.phase = Phase::Prequeue;
+        view.settings.opens_at = Some(Time(0));
+        view.draw = Some(DrawView {
+            seed_hash: Digest([1; 32]),
+            entrants: Some(0),
+            entrants_hash: Some(Digest([2; 32])),
+            list_fixed_at: None,
+            seed: None,
+            public_value: None,
+        });
+        view
     }
 }

@@ -1,11 +1,16 @@
-//! An engine that only answers questions, as a test says, and counts signs of life.
+//! Engines for tests: one that only answers questions, as a test says, and counts signs of life; one
+//! that others are quicker to use.
 
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
-use onrush_store::{Answer, Engine, Failure, Feed, FeedPage, Figures, Hindrance, Pending, Seq};
+use onrush_store::{
+    Answer, AsOf, Engine, Failure, Feed, FeedPage, Figures, Hindrance, Pending, Seq,
+};
+use std::collections::VecDeque;
 use std::future::{Future, pending, ready};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What it answers; `None` is no answer at all.
@@ -26,7 +31,9 @@ pub(crate) struct EngineStub<F> {
     /// What its feed has; after that nothing comes.
     pub(crate) feed: FeedPage,
     /// The last decision, also if its feed does not have it.
-    pub(crate) committed: Seq,
+    pub(crate) committed: AtomicU64,
+    /// How far every event has come, if it tells.
+    pub(crate) as_of: Option<AsOf>,
     /// How many signs of life it was given.
     pub(crate) signs: AtomicU32,
 }
@@ -40,7 +47,8 @@ impl<F: Fn(&EventId, &Query) -> Told> EngineStub<F> {
             hindrance: None,
             told,
             feed: FeedPage::new(),
-            committed: Seq::default(),
+            committed: AtomicU64::default(),
+            as_of: None,
             signs: AtomicU32::default(),
         }
     }
@@ -55,7 +63,10 @@ impl<F: Fn(&EventId, &Query) -> Told + Send + Sync + 'static> Engine for EngineS
 
     fn query(&self, event: EventId, query: Query) -> Pending<View> {
         match (self.told)(&event, &query) {
-            Some(told) => answered(told),
+            Some(told) => {
+                let (at, as_of) = (Time(1), self.as_of);
+                Box::pin(ready(told.map(|value| Answer { at, as_of, value })))
+            }
             None => Box::pin(pending()),
         }
     }
@@ -81,7 +92,7 @@ impl<F: Fn(&EventId, &Query) -> Told + Send + Sync + 'static> Engine for EngineS
     }
 
     fn committed(&self) -> Seq {
-        self.committed
+        Seq(self.committed.load(Ordering::Relaxed))
     }
 
     fn settled(&self, _: EventId) -> Pending<Seq> {
@@ -118,4 +129,72 @@ impl Feed for Remaining {
 
 fn answered<T: Send + 'static>(value: Result<T, Failure>) -> Pending<T> {
     Box::pin(ready(value.map(|value| Answer { at: Time(1), as_of: None, value })))
+}
+
+/// What others do meanwhile.
+pub(crate) type Meanwhile = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// An engine that others are quicker to use: each time that it is asked, they do something, or nothing,
+/// before it does what a command says, or between its answer to a question and whoever asked.
+pub(crate) struct Overtaken {
+    engine: Arc<dyn Engine>,
+    others: Mutex<VecDeque<Option<Meanwhile>>>,
+}
+
+impl Overtaken {
+    /// One beside which others do these in turn, and nothing after that.
+    pub(crate) fn new(
+        engine: Arc<dyn Engine>,
+        others: impl IntoIterator<Item = Option<Meanwhile>>,
+    ) -> Self {
+        Self { engine, others: Mutex::new(others.into_iter().collect()) }
+    }
+
+    fn others(&self) -> Meanwhile {
+        let next = self.others.lock().expect("nobody panicked").pop_front();
+        next.flatten().unwrap_or_else(|| Box::pin(ready(())))
+    }
+}
+
+impl Engine for Overtaken {
+    fn execute(&self, event: EventId, command: Command) -> Pending<Reply> {
+        let (engine, others) = (self.engine.clone(), self.others());
+        Box::pin(async move {
+            others.await;
+            engine.execute(event, command).await
+        })
+    }
+
+    fn query(&self, event: EventId, query: Query) -> Pending<View> {
+        let (asked, others) = (self.engine.query(event, query), self.others());
+        Box::pin(async move {
+            let answer = asked.await;
+            others.await;
+            answer
+        })
+    }
+
+    fn events(&self) -> Pending<Vec<EventId>> {
+        self.engine.events()
+    }
+
+    fn subscribe(&self, after: Seq) -> Box<dyn Feed> {
+        self.engine.subscribe(after)
+    }
+
+    fn committed(&self) -> Seq {
+        self.engine.committed()
+    }
+
+    fn settled(&self, event: EventId) -> Pending<Seq> {
+        self.engine.settled(event)
+    }
+
+    fn waiting(&self) -> Duration {
+        self.engine.waiting()
+    }
+
+    fn figures(&self) -> Figures {
+        self.engine.figures()
+    }
 }

@@ -14,8 +14,12 @@ use onrush_core::{Command, Refusal};
 use onrush_saga::gateway::Gateway;
 use onrush_store::{Ask, Engine, Failure};
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use utoipa::ToSchema;
+
+/// After how many changes the rows of an event are read again: some two seconds, where each waits for
+/// the archive.
+const CHANGES_PER_READING: u32 = 50;
 
 /// What a sync did about one pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -98,24 +102,55 @@ pub async fn sync(
     with: SyncDeps<'_>,
     event: Option<EventId>,
 ) -> Result<Vec<SyncedPool>, InventoryError> {
-    let wanted = read(with.cluster, event).await?;
-    let mut pools = Vec::with_capacity(wanted.len());
-    let mut present: HashMap<EventId, Option<HashMap<PoolId, PoolView>>> = HashMap::new();
-    for row in wanted {
-        if !present.contains_key(&row.event) {
-            let found = pools_of(with.engine, &row.event).await?;
-            present.insert(row.event.clone(), found);
+    let events = match event {
+        Some(event) => vec![event],
+        None => {
+            let rows = read(with.cluster, None).await?.into_iter();
+            let mut events: Vec<EventId> = rows.map(|row| row.event).collect();
+            events.dedup();
+            events
         }
-        let found = present.get(&row.event).and_then(Option::as_ref);
-        pools.push(match found {
-            None => refused(row, None, "there is no such event; create it first".into()),
-            Some(known) => {
-                let known = known.get(&row.pool).cloned();
-                sync_one(with, row, known).await?
-            }
-        });
+    };
+    let mut pools = Vec::new();
+    for event in events {
+        pools.extend(sync_event(with, &event).await?);
     }
     Ok(pools)
+}
+
+/// The same for the pools of one event. What the inventory wants is read when it is about to be done,
+/// and again once much was done: somebody may have lowered a capacity since, and another sync may have
+/// brought that.
+async fn sync_event(
+    with: SyncDeps<'_>,
+    event: &EventId,
+) -> Result<Vec<SyncedPool>, InventoryError> {
+    let mut done: HashSet<PoolId> = HashSet::new();
+    let mut pools = Vec::new();
+    'reading: loop {
+        let rows = read(with.cluster, Some(event.clone())).await?.into_iter();
+        let left: Vec<WantedPool> = rows.filter(|row| !done.contains(&row.pool)).collect();
+        if left.is_empty() {
+            return Ok(pools);
+        }
+        let Some(mut known) = pools_of(with.engine, event).await? else {
+            let why = "there is no such event; create it first";
+            pools.extend(left.into_iter().map(|row| refused(row, None, why.into())));
+            return Ok(pools);
+        };
+        let mut changes = 0;
+        for row in left {
+            if changes == CHANGES_PER_READING {
+                continue 'reading;
+            }
+            done.insert(row.pool.clone());
+            let known = known.remove(&row.pool);
+            let synced = sync_one(with, row, known).await?;
+            changes += u32::from(synced.outcome != Outcome::Same);
+            pools.push(synced);
+        }
+        return Ok(pools);
+    }
 }
 
 /// The inventory, of one event or of all.
@@ -248,7 +283,143 @@ pub fn drift(known: &PoolView, wanted: &WantedPool) -> Option<Drift> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onrush_base::cluster_store::Pending;
+    use onrush_core::settings::Settings;
     use onrush_core::view::Units;
+    use onrush_store::embedded::{Embedded, Options};
+    use std::collections::{BTreeMap, VecDeque};
+    use std::future::ready;
+    use std::sync::Mutex;
+
+    /// An inventory that is another one each time it is read, and stays as it is in the end.
+    struct Readings(Mutex<VecDeque<Vec<WantedPool>>>);
+
+    impl Readings {
+        fn new(readings: impl IntoIterator<Item = Vec<WantedPool>>) -> Self {
+            Self(Mutex::new(readings.into_iter().collect()))
+        }
+    }
+
+    impl ClusterStore for Readings {
+        fn keep(&self, _: String, _: Vec<u8>) -> Pending<Vec<u8>> {
+            unreachable!("nobody keeps a file")
+        }
+
+        fn fetch(&self, _: String) -> Pending<Option<Vec<u8>>> {
+            unreachable!("nobody fetches a file")
+        }
+
+        fn all(&self, _: String) -> Pending<Vec<(String, Vec<u8>)>> {
+            unreachable!("nobody asks for files")
+        }
+
+        fn replace(&self, _: String, _: Option<Vec<u8>>, _: Vec<u8>) -> Pending<bool> {
+            unreachable!("nobody replaces a file")
+        }
+
+        fn forget(&self, _: Vec<String>) -> Pending<()> {
+            unreachable!("nobody removes files")
+        }
+
+        fn take_turn(&self, _: String, _: u32) -> Pending<bool> {
+            unreachable!("nobody takes a turn")
+        }
+
+        fn end_turn(&self, _: String) -> Pending<()> {
+            unreachable!("nobody ends a turn")
+        }
+
+        fn inventory(&self, event: Option<EventId>) -> Pending<Vec<WantedPool>> {
+            let mut left = self.0.lock().unwrap();
+            let mut rows = left[0].clone();
+            if left.len() > 1 {
+                left.pop_front();
+            }
+            rows.retain(|row| event.as_ref().is_none_or(|event| row.event == *event));
+            Box::pin(ready(Ok(rows)))
+        }
+
+        fn set_flag(&self, _: String, _: u8) -> Pending<()> {
+            unreachable!("nobody sets a flag")
+        }
+    }
+
+    fn row(event: &str, pool: &str, capacity: u32) -> WantedPool {
+        let (event, pool) = (event.parse().unwrap(), pool.parse().unwrap());
+        WantedPool { event, pool, capacity, price_minor: 0 }
+    }
+
+    /// An engine with these events, and 10 units of pool `ga` in each.
+    async fn engine_with(dir: &tempfile::TempDir, events: &[&str]) -> Embedded {
+        let engine = Embedded::open(dir.path(), Options::default()).unwrap();
+        for event in events {
+            let event: EventId = event.parse().unwrap();
+            let settings = Box::new(Settings::new("Gala", "EUR".parse().unwrap()));
+            let pool = "ga".parse().unwrap();
+            let spec = PoolSpec { pool, capacity: 10, price_minor: 0 };
+            for command in [Command::CreateEvent { settings }, Command::AddPool { spec }] {
+                engine.execute(event.clone(), command).await.unwrap();
+            }
+        }
+        engine
+    }
+
+    /// How many units each pool has.
+    async fn capacities(engine: &Embedded, event: &str) -> Vec<u32> {
+        let pools = pools_of(engine, &event.parse().unwrap()).await.unwrap().unwrap();
+        let by_id: BTreeMap<PoolId, u32> =
+            pools.into_iter().map(|(id, pool)| (id, pool.capacity)).collect();
+        by_id.into_values().collect()
+    }
+
+    #[tokio::test]
+    async fn a_capacity_that_is_lowered_while_another_event_is_done_is_not_put_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = engine_with(&dir, &["a", "b"]).await;
+        let before = vec![row("a", "ga", 20), row("b", "ga", 20), row("c", "ga", 20)];
+        let after = vec![row("a", "ga", 5), row("b", "ga", 4), row("c", "ga", 3)];
+        let cluster = Readings::new([before.clone(), before, after]);
+        let with = SyncDeps { engine: &engine, gateway: None, cluster: &cluster, by: "ops" };
+        let synced = sync(with, None).await.unwrap();
+        let found: Vec<_> = synced
+            .iter()
+            .map(|pool| (pool.event.as_str(), pool.outcome, pool.wanted, pool.before, pool.after))
+            .collect();
+        let expected = [
+            ("a", Outcome::Adjusted, 20, Some(10), Some(20)),
+            ("b", Outcome::Adjusted, 4, Some(10), Some(4)),
+            ("c", Outcome::Refused, 3, None, None),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(capacities(&engine, "b").await, [4]);
+    }
+
+    #[tokio::test]
+    async fn a_capacity_that_is_lowered_while_many_pools_are_done_is_not_put_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = engine_with(&dir, &["a"]).await;
+        let rows = |capacity| -> Vec<WantedPool> {
+            let names = (0..CHANGES_PER_READING).map(|nth| format!("p{nth:03}"));
+            let names = std::iter::once("ga".to_owned()).chain(names);
+            names.map(|name| row("a", &name, capacity)).collect()
+        };
+        let cluster = Readings::new([rows(10), rows(7)]);
+        let with = SyncDeps { engine: &engine, gateway: None, cluster: &cluster, by: "ops" };
+        let event: Option<EventId> = Some("a".parse().unwrap());
+        let synced = sync(with, event.clone()).await.unwrap();
+        assert_eq!(synced.len(), rows(10).len(), "each once");
+        let found = capacities(&engine, "a").await;
+        assert!(found.iter().all(|capacity| *capacity == 10), "{found:?}");
+
+        let cluster = Readings::new([rows(20), rows(7)]);
+        let with = SyncDeps { cluster: &cluster, ..with };
+        let synced = sync(with, event).await.unwrap();
+        assert_eq!(synced.len(), rows(20).len(), "each once");
+        let found = capacities(&engine, "a").await;
+        let (last, first) = found.split_last().unwrap();
+        assert!(first.iter().all(|capacity| *capacity == 20), "{found:?}");
+        assert_eq!(*last, 7, "that was read again");
+    }
 
     fn known(capacity: u32, sold: u32) -> PoolView {
         PoolView {

@@ -293,6 +293,7 @@ impl Plan {
         let mut seats = Vec::new();
         let mut seen = HashSet::new();
         let mut used = HashSet::new();
+        let mut unnamed = HashSet::new();
         for Object(zone) in &self.zones {
             let section = text(&zone.name, "a zone's name")?;
             for Object(area) in &zone.areas {
@@ -352,6 +353,13 @@ impl Plan {
                     });
                 }
                 best::mark_aisles(&mut seats[from..], &drawing.seats[from..]);
+                // Rows without a number have one name between them: the next would go on with this.
+                if row_number.is_empty()
+                    && let Some(last) = seats[from..].last_mut()
+                {
+                    last.aisle = true;
+                    unnamed.insert(from);
+                }
             }
         }
         if seats.is_empty() || seats.len() > MAX_SEATS_PER_EVENT {
@@ -381,7 +389,7 @@ impl Plan {
             None => {
                 let given = || self.seats().map(|seat| seat.rank.map(|rank| rank.0));
                 let is_made = given().map(|rank| rank.is_none()).collect();
-                best::rank(&mut seats, given(), &categories, &drawing);
+                best::rank(&mut seats, given(), &unnamed, &categories, &drawing);
                 Ok(Import { categories, seats, drawing, is_made })
             }
         }

@@ -9,8 +9,8 @@ use onrush_ledger::desk::{DeskEntry, DeskFilter};
 use onrush_ledger::postgres::{ArchivedRow, HeldHistory, HistoryFile, Hold, PgLedger};
 use onrush_ledger::projection::FeedPosition;
 use onrush_ledger::receipt::{Receipt, ReceiptFilter};
-use onrush_ledger::saga::{Saga, SagaFilter, SagaRecord};
-use onrush_ledger::{Ledger, Page, booking_of};
+use onrush_ledger::saga::{Saga, SagaRecord};
+use onrush_ledger::{Ledger, Page};
 use onrush_server::cluster::history::open_files;
 use onrush_server::cluster::{audit_redis, open_ledger};
 use onrush_store::archive_file::Files;
@@ -46,13 +46,13 @@ impl SharedLedger {
         })
     }
 
-    /// All sagas with their payments and refunds, as they are now.
+    /// All sagas with their payments and refunds, as they are now. By booking: in the order in which
+    /// they change, one that a node changes meanwhile, whose clock is behind, could be left out.
     fn read_ledger(&self) -> Result<BTreeMap<BookingId, SagaRecord>, String> {
         let mut records = BTreeMap::new();
-        let mut after = None;
+        let mut after: Option<String> = None;
         loop {
-            let filter = SagaFilter { after, ..SagaFilter::default() };
-            let page = self.runtime.block_on(self.ledger.sagas(filter, PAGE));
+            let page = self.runtime.block_on(self.ledger.all_sagas(after.as_deref(), PAGE));
             let page = page.map_err(|error| error.to_string())?;
             for saga in page.rows {
                 let record = self.runtime.block_on(self.ledger.saga_record(&saga.booking));
@@ -65,23 +65,6 @@ impl SharedLedger {
                 return Ok(records);
             }
         }
-    }
-
-    /// Sagas are read by when they changed. One that a node changes meanwhile, whose clock is behind, may
-    /// go back to before what was read already: those of bookings that were paid for are asked for again.
-    fn read_overtaken(&mut self) -> Result<(), String> {
-        for row in &self.bookings {
-            let Booking { booking, payment, .. } = row;
-            let is_ours = payment.as_ref().and_then(booking_of).as_ref() == Some(booking);
-            if !is_ours || self.records.contains_key(booking) {
-                continue;
-            }
-            let record = self.runtime.block_on(self.ledger.saga_record(booking));
-            if let Some(record) = record.map_err(|error| error.to_string())? {
-                self.records.insert(booking.clone(), record);
-            }
-        }
-        Ok(())
     }
 
     /// All bookings as the ledger has them now.
@@ -126,7 +109,6 @@ impl Rows for SharedLedger {
         self.bookings = self.read_bookings()?;
         // A saga that comes to its end while the feed is read would be missed there.
         self.records = self.read_ledger()?;
-        self.read_overtaken()?;
         Ok(followed)
     }
 

@@ -15,6 +15,8 @@ mod verdict;
 use books::Journal;
 use onrush_base::config::{Config, EngineName, LedgerName};
 use onrush_core::ids::EventId;
+use onrush_ledger::receipt::ReceiptRule;
+use onrush_saga::Issuer;
 use onrush_store::embedded::{self, AuditReport};
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::{count, print_json, say};
@@ -170,10 +172,12 @@ type Audited = (AuditReport, Option<money::Money>);
 /// Audits the money, if there is a ledger, and then the feed: the sale may be running, and whoever
 /// reads that all sagas are at their end must find what they sold among the units sold.
 fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
-    let Some(file) = &args.config else { return read_files(&args.data, args, found) };
+    let Some(file) = &args.config else { return read_files(&args.data, None, args, found) };
     let config = Config::load_here(Some(file)).map_err(|error| error.to_string())?;
     match (config.engine, config.ledger) {
-        (EngineName::Embedded, LedgerName::Sqlite) => read_files(&config.data, args, found),
+        (EngineName::Embedded, LedgerName::Sqlite) => {
+            read_files(&config.data, rule_of(&config)?, args, found)
+        }
         (EngineName::Embedded, LedgerName::Postgres) => {
             let (mut journal, audit) = read_journal(&config.data, args)?;
             let money = read_ledger(&config, args, &mut journal, found)?;
@@ -185,14 +189,25 @@ fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, Stri
     }
 }
 
-fn read_files(data: &Path, args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
+/// Which payments have receipts, if there is a seller who issues any.
+fn rule_of(config: &Config) -> Result<Option<ReceiptRule>, String> {
+    let issuer = config.seller.as_ref().map(|seller| Issuer::of(seller, config.gateway));
+    Ok(issuer.transpose()?.map(|issuer| issuer.rule()))
+}
+
+fn read_files(
+    data: &Path,
+    rule: Option<ReceiptRule>,
+    args: &AuditArgs,
+    found: &mut Vec<String>,
+) -> Result<Audited, String> {
     let (mut journal, audit) = read_journal(data, args)?;
     let money = match journal.ledger_beside(found)? {
         None => None,
         Some(mut ledger) => {
             let own = data.join("sandbox");
             let sandbox = args.sandbox.as_deref().unwrap_or(&own);
-            Some(money::audit(&mut journal, &mut ledger, Some(sandbox), found)?)
+            Some(money::audit(&mut journal, &mut ledger, Some(sandbox), rule, found)?)
         }
     };
     Ok((audit()?, money))
@@ -230,7 +245,8 @@ fn read_ledger(
 ) -> Result<money::Money, String> {
     let own = config.data.join("sandbox");
     let sandbox = args.sandbox.as_deref().unwrap_or(&own);
-    money::audit(journal, &mut cluster::SharedLedger::open(config)?, Some(sandbox), found)
+    let mut ledger = cluster::SharedLedger::open(config)?;
+    money::audit(journal, &mut ledger, Some(sandbox), rule_of(config)?, found)
 }
 
 #[cfg(feature = "cluster")]
@@ -250,7 +266,8 @@ fn read_servers(
     };
     let mut ledger = cluster::SharedLedger::open(config)?;
     let mut archive = cluster::Archive::open(&ledger, dir, found)?;
-    let money = money::audit(&mut archive, &mut ledger, args.sandbox.as_deref(), found)?;
+    let sandbox = args.sandbox.as_deref();
+    let money = money::audit(&mut archive, &mut ledger, sandbox, rule_of(config)?, found)?;
     let audit = cluster::audit_feed(archive, config)?;
     Ok((audit, Some(money)))
 }

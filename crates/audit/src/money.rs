@@ -18,6 +18,7 @@ use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::booking_of;
 use onrush_ledger::desk::{DeskKind, DeskStatus};
+use onrush_ledger::receipt::ReceiptRule;
 use onrush_ledger::saga::SagaRecord;
 use onrush_saga::pairing::{another_past, shorter};
 use onrush_saga::{desk_sentence, is_buyers_return};
@@ -98,7 +99,8 @@ impl fmt::Display for Money {
     }
 }
 
-/// Compares the books and, if its directory is known, the sandbox's file.
+/// Compares the books and, if its directory is known, the sandbox's file; receipts by the rule of which
+/// payments have them, if that is known.
 ///
 /// # Errors
 /// A sentence that says what cannot be read.
@@ -106,6 +108,7 @@ pub(super) fn audit(
     feed: &mut dyn Feed,
     ledger: &mut dyn Rows,
     sandbox: Option<&Path>,
+    rule: Option<ReceiptRule>,
     violations: &mut Vec<String>,
 ) -> Result<Money, String> {
     let look = || match sandbox {
@@ -164,7 +167,7 @@ pub(super) fn audit(
         followed: followed.seq,
         comparable: if are_paired { followed.seq } else { 0 },
         filed: BTreeSet::new(),
-        receipts: ReceiptAudit::default(),
+        receipts: ReceiptAudit::by(rule),
         violations,
     };
     let mut after = None;

@@ -4,7 +4,7 @@ use super::sold::{Sold, State};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::saga::Stage;
 use onrush_ledger::money::{Refund, RefundStatus};
-use onrush_ledger::receipt::{Receipt, ReceiptNumber};
+use onrush_ledger::receipt::{Receipt, ReceiptNumber, ReceiptRule, owed_minor};
 use onrush_ledger::saga::SagaRecord;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +16,8 @@ pub(super) struct Issued {
     pub(super) receipts: u64,
     /// Credit notes.
     pub(super) credit_notes: u64,
-    /// Payments of confirmed bookings without a receipt, and refunds of them without a credit note.
+    /// Payments of confirmed bookings without a receipt, and refunds of them without a credit note; not
+    /// of payments that get none, as far as it is known which.
     pub(super) missing: u64,
     /// The sums, by currency.
     pub(super) sums: BTreeMap<String, IssuedSums>,
@@ -30,7 +31,7 @@ pub(super) struct IssuedSums {
     /// The same for payments and refunds that documents are missing of, less the notes of refunds
     /// that bounced and are yet to be made again.
     pub(super) missing_minor: i64,
-    /// Payments without the refunds, as the ledger has them; refunds up to what was paid.
+    /// Payments without the refunds, as the ledger has them; refunds up to what was owed.
     pub(super) paid_minor: i64,
 }
 
@@ -50,6 +51,8 @@ struct Note {
 /// Reads receipts in the order of their numbers, and then sagas with their money.
 #[derive(Default)]
 pub(super) struct ReceiptAudit {
+    /// Which payments have documents, if that is known.
+    rule: Option<ReceiptRule>,
     issued: Issued,
     last: Option<ReceiptNumber>,
     papers: HashMap<BookingId, Papers>,
@@ -57,6 +60,11 @@ pub(super) struct ReceiptAudit {
 }
 
 impl ReceiptAudit {
+    /// With the rule of which payments have documents; without it, all are expected to.
+    pub(super) fn by(rule: Option<ReceiptRule>) -> Self {
+        Self { rule, ..Self::default() }
+    }
+
     /// Notes a document.
     pub(super) fn note(&mut self, receipt: &Receipt) {
         let Receipt { number, corrects, booking, currency, amount_minor, .. } = receipt;
@@ -108,14 +116,19 @@ impl ReceiptAudit {
             }
             return;
         };
+        let is_covered = self.rule.is_none_or(|rule| rule.covers(&record.saga, payment));
+        if !is_covered && papers.numbers().next().is_none() {
+            return;
+        }
         let of_payment = |refund: &&Refund| refund.payment == payment.payment;
         let is_done = |refund: &&Refund| refund.status == RefundStatus::Done;
         let refunds: Vec<&Refund> = record.refunds.iter().filter(of_payment).collect();
         let captured_minor = payment.captured_minor;
-        let refunded_minor: i64 =
-            refunds.iter().copied().filter(is_done).map(|refund| refund.amount_minor).sum();
-        // Documents end at what was paid. What went back beyond is found with the rest of the money.
-        let refunded_minor = refunded_minor.min(captured_minor);
+        let done = || refunds.iter().copied().filter(is_done).map(|refund| refund.amount_minor);
+        let cancelled_minor = sold.and_then(|sold| cancelled_minor(&sold.state));
+        let owed_minor = owed_minor(captured_minor, cancelled_minor, done());
+        // Documents end at what was owed. What went back beyond is found with the rest of the money.
+        let refunded_minor = owed_minor.min(done().sum());
         let sums = self.issued.sums.entry(payment.currency.to_string()).or_default();
         sums.paid_minor += captured_minor - refunded_minor;
         match &papers.receipt {
@@ -134,10 +147,14 @@ impl ReceiptAudit {
         let noted_minor: i64 = papers.notes.iter().map(|(_, note)| note.amount_minor).sum();
         sums.missing_minor -= refunded_minor - noted_minor;
         if noted_minor > refunded_minor && payment.stage != Stage::Refunding {
-            self.violations.push(format!(
-                "booking {booking}: its credit notes come to {noted_minor}, {refunded_minor} went \
-                 back, and no more is about to"
-            ));
+            // A version before issued a second note for what went back twice.
+            let why = if noted_minor > owed_minor {
+                format!("and {owed_minor} was owed")
+            } else {
+                format!("{refunded_minor} went back, and no more is about to")
+            };
+            self.violations
+                .push(format!("booking {booking}: its credit notes come to {noted_minor}, {why}"));
         }
         let mut left_minor = refunded_minor - noted_minor;
         for refund in &refunds {
@@ -159,10 +176,10 @@ impl ReceiptAudit {
                 RefundStatus::Done | RefundStatus::Failed => true,
                 RefundStatus::Requested | RefundStatus::Sent => false,
             };
-            // The last one is over what was left of the payment.
+            // The last one is over what was left of that.
             let is_over_it = |known: &Refund| {
                 known.amount_minor == *amount_minor
-                    || known.amount_minor > *amount_minor && noted_minor == captured_minor
+                    || known.amount_minor > *amount_minor && noted_minor == owed_minor
             };
             let fits = |known: &&Refund| known.refund == *refund && is_over_it(known);
             if !refunds.iter().any(|known| was_done(known) && fits(known)) {
@@ -218,6 +235,14 @@ fn paid_with(state: &State) -> Option<&PaymentId> {
     match state {
         State::NotSold => None,
         State::Confirmed(payment) | State::Cancelled { payment, .. } => payment.as_ref(),
+    }
+}
+
+/// What a cancellation gave back, in minor units, if there was one.
+fn cancelled_minor(state: &State) -> Option<i64> {
+    match state {
+        State::NotSold | State::Confirmed(_) => None,
+        State::Cancelled { refund_minor, .. } => Some(*refund_minor),
     }
 }
 
@@ -363,6 +388,26 @@ mod tests {
     }
 
     #[test]
+    fn money_that_gets_no_documents_lacks_none() {
+        let rule = ReceiptRule { with_sandbox: false, from: None };
+        let mut audit = ReceiptAudit::by(Some(rule));
+        audit.note(&receipt("R-1", "gala.1", 900));
+        let mut real = record("gala.2", 50, None);
+        real.payments[0].gateway = "stripe".into();
+        // The first has its receipt from a time when the sandbox was the gateway.
+        for record in [record("gala.1", 900, Some(400)), real, record("gala.3", 70, Some(70))] {
+            let state = State::Confirmed(record.saga.payment.clone());
+            let sold = Sold { state, ..Sold::held(record.saga.amount_minor, 1) };
+            audit.look(&record, Some(&sold));
+        }
+        let mut violations = Vec::new();
+        let issued = audit.finish(&mut violations).expect("something was issued");
+        assert_eq!(violations, [""; 0]);
+        let sums = IssuedSums { issued_minor: 900, missing_minor: 50 - 400, paid_minor: 550 };
+        assert_eq!((issued.missing, issued.sums["EUR"]), (2, sums));
+    }
+
+    #[test]
     fn what_the_money_does_not_explain_is_found() {
         let paid = record("gala.1", 900, Some(400));
         let two_notes = [
@@ -446,6 +491,42 @@ mod tests {
             let issued = issued.expect("something was issued");
             let sums = IssuedSums { issued_minor: 0, missing_minor: 0, paid_minor: 0 };
             assert_eq!((issued.missing, issued.sums["EUR"]), (0, sums));
+        }
+    }
+
+    #[test]
+    fn notes_of_a_cancelled_booking_end_at_what_it_gave_back() {
+        let mut twice = record("gala.1", 900, Some(400));
+        let refund = "refund:gala.1:2".to_owned();
+        twice.refunds.push(Refund { refund, ..twice.refunds[0].clone() });
+        let state = |refund_minor| {
+            let payment = twice.saga.payment.clone();
+            State::Cancelled { payment, refund_minor }
+        };
+        let mut beyond = note("R-3", "gala.1", 400, "R-1");
+        beyond.corrects.as_mut().unwrap().refund = "refund:gala.1:2".into();
+        let papers = [receipt("R-1", "gala.1", 900), note("R-2", "gala.1", 400, "R-1"), beyond];
+        let beyond = Some("its credit notes come to 800, and 400 was owed");
+        // What the cancellation gave back, the documents, and what is wrong with them; what is missing,
+        // and what is left of the payment.
+        for (refund_minor, count, found, missing, paid_minor) in [
+            (400, 2, None, 0, 500),
+            (400, 1, None, 1, 500),
+            (400, 3, beyond, 0, 500),
+            (0, 2, None, 0, 500),
+            (800, 3, None, 0, 100),
+            (800, 2, None, 1, 100),
+        ] {
+            let mut audit = ReceiptAudit::default();
+            papers[..count].iter().for_each(|receipt| audit.note(receipt));
+            audit.look(&twice, Some(&Sold { state: state(refund_minor), ..Sold::held(900, 1) }));
+            let mut violations = Vec::new();
+            let issued = audit.finish(&mut violations).expect("something was issued");
+            let case = format!("{refund_minor} and {count}: {violations:?}");
+            assert_eq!(violations.len(), usize::from(found.is_some()), "{case}");
+            assert!(found.is_none_or(|found| violations[0].contains(found)), "{case}");
+            let counted = (issued.missing, issued.sums["EUR"].paid_minor);
+            assert_eq!(counted, (missing, paid_minor), "{case}");
         }
     }
 

@@ -154,8 +154,8 @@ fn compare(
     let AtGateway { before, after } = there;
     let captured = payment.captured_minor;
     let refunded = through_gateway(record, id);
-    // What an operator gave back by hand may have been given back at the gateway.
-    let refunded_at_most = given_back(record, Some(id));
+    // What an operator gave back by hand may have been given back at the gateway; its desk's is apart.
+    let refunded_at_most = given_back(record, Some(id)) - at_desk(record, id);
     let agree = (before.captured_minor..=after.captured_minor).contains(&captured)
         && before.refunded_minor <= refunded_at_most
         && refunded <= after.refunded_minor;
@@ -221,10 +221,18 @@ pub(super) fn given_back(record: &SagaRecord, payment: Option<&PaymentId>) -> i6
     done.map(|refund| refund.amount_minor).sum()
 }
 
-/// What the gateway gave back.
+/// What the gateway gave back because it was asked to.
 fn through_gateway(record: &SagaRecord, payment: &PaymentId) -> i64 {
-    let of =
-        record.refunds.iter().filter(|refund| refund.payment == *payment && !is_by_hand(refund));
+    done_minor(record, payment, |refund| refund.cause.is_asked_for())
+}
+
+/// What its desk gave back, as far as that counts for a cancellation.
+fn at_desk(record: &SagaRecord, payment: &PaymentId) -> i64 {
+    done_minor(record, payment, |refund| refund.cause == RefundCause::AtDesk)
+}
+
+fn done_minor(record: &SagaRecord, payment: &PaymentId, is_it: impl Fn(&Refund) -> bool) -> i64 {
+    let of = record.refunds.iter().filter(|refund| refund.payment == *payment && is_it(refund));
     let done = of.filter(|refund| refund.status == RefundStatus::Done);
     done.map(|refund| refund.amount_minor).sum()
 }
@@ -486,6 +494,18 @@ mod tests {
             }
             assert_eq!(given_back(&released, None), PRICE);
         }
+    }
+
+    #[test]
+    fn what_the_desk_gave_back_counts_for_a_cancellation_and_is_asked_for_of_nobody() {
+        let failed = record(Step::Failed, &[PRICE]);
+        let part = refunded(failed, 1, 2_000, RefundStatus::Done, RefundCause::AtDesk);
+        let all = refunded(part, 1, 3_000, RefundStatus::Done, RefundCause::Cancelled);
+        let there = (PRICE, 3_000);
+        assert_eq!(clean(&all, &cancelled(1, PRICE), Some(book(there, there))), (0, 0));
+        let twice = (PRICE, PRICE);
+        let book = book(twice, twice);
+        caught(&all, Some(&cancelled(1, PRICE)), Some(book), "gave back 5000");
     }
 
     #[test]

@@ -24,3 +24,13 @@ pub(crate) fn look_over(dir: &Path) -> Result<Looked, Stop> {
     let position = before.position(position, false).map_err(Stop::because)?;
     Ok(Looked { end, followed: position.seq, totals })
 }
+
+/// Reads the archive files of a directory that nobody serves, and says what is wrong with them, a
+/// sentence each: with one that is missing, or is not what the journal remembers of it. An operator
+/// may keep them elsewhere, and no start needs any.
+pub(crate) fn look_at_archive(dir: &Path) -> Result<Vec<String>, Stop> {
+    let mut reader = embedded::look_before_start(dir, false).map_err(Stop::because)?;
+    let mut found = Vec::new();
+    reader.read_archive_files(&mut found).map_err(Stop::because)?;
+    Ok(found)
+}

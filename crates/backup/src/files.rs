@@ -12,8 +12,9 @@ use std::path::Path;
 /// How much is read at a time.
 const CHUNK: usize = 1 << 20;
 /// How names begin, in a data directory, of what copies of journal and ledger stand for, or what
-/// means nothing without the process that made it.
-const LEFT_OUT: [&str; 8] = [
+/// means nothing without the process that made it. The shop's published keys are fetched anew: one
+/// that was withdrawn since the backup shall not count again.
+const LEFT_OUT: [&str; 9] = [
     "engine.",
     "ledger.",
     "witness.",
@@ -22,11 +23,14 @@ const LEFT_OUT: [&str; 8] = [
     LOST_AND_FOUND,
     "restored-",
     "accepted.",
+    "shop-keys.",
 ];
 /// Where file systems of Linux put what a check of theirs finds; only root may look into it.
 const LOST_AND_FOUND: &str = "lost+found";
-/// How names end of files that are being written.
+/// How names end, in the data directory itself, of files that are being written.
 const UNFINISHED: [&str; 3] = [".tmp", ".new", ".partial"];
+/// How the names of seeds of draws begin; their events' ids follow, which may end in anything.
+const SEED: &str = "seed-";
 
 /// The paths of all files below `dir`, parts parted by `/`, in order.
 pub(crate) fn all(dir: &Path) -> Result<Vec<String>, Stop> {
@@ -48,12 +52,23 @@ pub(crate) fn of_data(data: &Path) -> Result<Vec<String>, Stop> {
 pub(crate) fn beside_databases(data: &Path) -> Result<Vec<String>, Stop> {
     let mut found = Vec::new();
     let wanted = |path: &str| {
-        !LEFT_OUT.iter().any(|begin| path.starts_with(begin))
-            && !UNFINISHED.iter().any(|end| path.ends_with(end))
+        !LEFT_OUT.iter().any(|begin| path.starts_with(begin)) && !is_being_written(path)
     };
     walk(data, "", &wanted, &mut found)?;
     found.sort_unstable();
     Ok(found)
+}
+
+/// Whether a file gets this name before it is whole, from whoever writes files there. No other is left
+/// out for its name's end: half a seed too many does no harm, and without its seed no draw is held.
+fn is_being_written(path: &str) -> bool {
+    match path.split_once('/') {
+        None => UNFINISHED.iter().any(|end| path.ends_with(end)),
+        Some(("keys", name)) => name.ends_with(".tmp") && !name.starts_with(SEED),
+        Some(("plans", name)) => name.ends_with(".json.tmp"),
+        Some(("archive", name)) => name.ends_with(".gz.new"),
+        Some(_) => false,
+    }
 }
 
 fn walk(
@@ -92,12 +107,12 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), Stop> {
 }
 
 /// Copies a file durably, for its owner alone: its first `limit` bytes at most. Nothing is said of
-/// one that is not there.
+/// one that is not there. `breathe` is called after each MiB; what it has against going on ends it.
 pub(crate) fn copy(
     from: &Path,
     to: &Path,
     limit: u64,
-    breathe: &mut dyn FnMut(),
+    breathe: &mut dyn FnMut() -> io::Result<()>,
 ) -> Result<Option<(u64, String)>, Stop> {
     let source = match File::open(from) {
         Ok(source) => source,
@@ -110,10 +125,10 @@ pub(crate) fn copy(
     let mut options = OpenOptions::new();
     let made = options.write(true).create_new(true).mode(0o600).open(to);
     let mut copy = made.map_err(Stop::at(to))?;
-    let mut write = |chunk: &[u8]| {
-        let written = copy.write_all(chunk).and_then(|()| copy.sync_data());
-        breathe();
-        written.map_err(Stop::at(to))
+    let mut write = |chunk: &[u8]| -> Result<(), Stop> {
+        copy.write_all(chunk).map_err(Stop::at(to))?;
+        copy.sync_data().map_err(Stop::at(to))?;
+        breathe().map_err(Stop::at(to))
     };
     let summed = read(source.take(limit), &mut write, from)?;
     copy.sync_all().map_err(Stop::at(to))?;
@@ -213,7 +228,7 @@ mod tests {
     #[test]
     fn what_is_beside_the_databases_is_found_and_what_is_being_written_is_not() {
         let dir = tempfile::tempdir().expect("a directory");
-        for name in ["keys", "plans", "engine.d"] {
+        for name in ["keys", "keys/acme", "plans", "archive", "engine.d"] {
             fs::create_dir(dir.path().join(name)).expect("made");
         }
         let files = [
@@ -228,16 +243,26 @@ mod tests {
             "backup.json",
             "restored-7.json",
             "accepted.json",
+            "shop-keys.json",
             "keys/ids.key",
-            "keys/a.17.tmp",
+            "keys/ids.key.17.tmp",
+            "keys/acme/account.json.tmp",
+            "keys/seed-gala.new",
+            "keys/seed-gala.partial",
+            "keys/seed-gala.tmp",
             "plans/plan-e.json",
             "plans/plan-e.json.tmp",
+            "archive/gala.jsonl.gz.new",
             "new-thing",
+            "of-somebody.partial",
         ];
         for name in files {
             fs::write(dir.path().join(name), name).expect("written");
         }
         let found = beside_databases(dir.path()).expect("read");
-        assert_eq!(found, ["keys/ids.key", "new-thing", "plans/plan-e.json"]);
+        let seeds = ["keys/seed-gala.new", "keys/seed-gala.partial", "keys/seed-gala.tmp"];
+        let expected =
+            ["keys/ids.key", seeds[0], seeds[1], seeds[2], "new-thing", "plans/plan-e.json"];
+        assert_eq!(found, expected);
     }
 }

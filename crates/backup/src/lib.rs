@@ -65,6 +65,9 @@ struct Done<'a> {
     open_sagas: u64,
     files: usize,
     bytes: u64,
+    /// What is wrong with archive files in a backup, a sentence each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<&'a [String]>,
 }
 
 impl<'a> Done<'a> {
@@ -78,18 +81,28 @@ impl<'a> Done<'a> {
             open_sagas: manifest.open_sagas,
             files: manifest.files.len(),
             bytes: manifest.files.iter().map(|file| file.bytes).sum(),
+            found: None,
         }
     }
 }
 
 /// Takes a backup; `version` says which program it is.
 pub fn backup(args: &BackupArgs, version: &str) -> Exit {
-    let made = data_of(args).and_then(|data| take::take(&data, &args.to, version));
-    let manifest = match made {
-        Ok(manifest) => manifest,
+    let made = data_of(args).and_then(|data| {
+        let (manifest, found) = take::take(&data, &args.to, version)?;
+        for what in &found {
+            say(&format!(
+                "warning: {what}, in {} and so in the backup; an event's history is nowhere else",
+                data.display()
+            ));
+        }
+        Ok((manifest, found))
+    });
+    let (manifest, found) = match made {
+        Ok(made) => made,
         Err(stop) => return stop.say(),
     };
-    let done = Done::new(&args.to, &manifest);
+    let done = Done { found: Some(&found), ..Done::new(&args.to, &manifest) };
     if args.json {
         print_json(&done);
     } else {
@@ -143,8 +156,14 @@ pub fn restore(args: &RestoreArgs) -> Exit {
             count(manifest.open_sagas),
         );
         println!(
+            "Check-ins of the time since are lost with it, and so is that keys were retired or replaced (the \
+             admin key, too), links withdrawn, visitors banned and buyers erased: do it again before anybody \
+             is let in."
+        );
+        println!(
             "Next: onrush audit --data {to}; then docs/operating.md, \"After a restore\". The first start \
-             needs --accept-restored, and every open sale is paused then."
+             needs --accept-restored={}, and every open sale is paused then.",
+            manifest.decision,
         );
     }
     Exit::Ok

@@ -6,9 +6,9 @@ use crate::files;
 use crate::stop::Stop;
 use onrush_base::backup::{self, Manifest};
 use onrush_ledger::sqlite::{self, HeldLedger};
-use onrush_store::embedded::HeldJournal;
-use onrush_terminal::show::say;
+use onrush_store::embedded::{HeldJournal, is_served};
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
@@ -20,9 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest rest between two pieces. Each is as long as the piece took, so that half of the disk
 /// and of a processor is the sale's.
 const LONGEST_REST: Duration = Duration::from_millis(100);
-/// What a backup on the data's own disk leaves free, in bytes: twice what the server needs to take
-/// new business (`low_disk_bytes`), as both logs grow while they are copied.
+/// What has to be free on the data's disk when a backup begins, beside the copy if that goes there,
+/// too, in bytes: twice what the server needs to take new business (`low_disk_bytes`), as both logs
+/// grow while they are copied.
 const LEFT_TO_THE_SALE: u64 = 512 << 20;
+/// With less free on the data's disk, in bytes, a backup under way ends: the server begins to refuse
+/// there, by half as much again as `low_disk_bytes`. The logs begin anew once nobody holds them.
+const NEEDED_BY_THE_SALE: u64 = 384 << 20;
 /// How far the process steps back behind others on the machine.
 const NICENESS: i32 = 10;
 
@@ -32,8 +36,25 @@ struct Moment {
     sandbox_bytes: Option<u64>,
 }
 
-/// Takes a backup of `data` into the directory `to`.
-pub(crate) fn take(data: &Path, to: &Path, version: &str) -> Result<Manifest, Stop> {
+/// Tells how many bytes are free on the disk that a path is on, where the system tells.
+type Free<'a> = &'a dyn Fn(&Path) -> Option<u64>;
+
+/// Takes a backup of `data` into the directory `to`; what is wrong with archive files, too.
+pub(crate) fn take(data: &Path, to: &Path, version: &str) -> Result<(Manifest, Vec<String>), Stop> {
+    let free = |path: &Path| {
+        let disk = rustix::fs::statvfs(path).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    };
+    take_while(data, to, version, &free)
+}
+
+/// The same, as long as the data's disk has room for the sale.
+fn take_while(
+    data: &Path,
+    to: &Path,
+    version: &str,
+    free: Free<'_>,
+) -> Result<(Manifest, Vec<String>), Stop> {
     // The sale comes first; where the system does not allow it, both are alike.
     let _ = rustix::process::setpriority_process(None, NICENESS);
     let journal = HeldJournal::open(data).map_err(Stop::because)?;
@@ -53,7 +74,12 @@ pub(crate) fn take(data: &Path, to: &Path, version: &str) -> Result<Manifest, St
     })?;
     let draft = Draft::begin(to)?;
     is_outside(data, draft.dir())?;
-    has_room(data, draft.dir())?;
+    // Without a sale, or once nobody holds its logs, a copy on another disk leaves the data's alone.
+    let is_one_disk = device(data)? == device(draft.dir())?;
+    let untold = |_: &Path| -> Option<u64> { None };
+    let of_copies: Free<'_> = if is_one_disk { free } else { &untold };
+    let of_sale = if is_served(data) { free } else { of_copies };
+    has_room(data, draft.dir(), is_one_disk, (free, of_sale))?;
     let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let begun_ms = i64::try_from(begun.as_millis()).unwrap_or(i64::MAX);
 
@@ -65,13 +91,13 @@ pub(crate) fn take(data: &Path, to: &Path, version: &str) -> Result<Manifest, St
     let taken_at = utc(begun_ms)?;
     let decided_at = end.at.map(|at| utc(at.0)).transpose()?;
     let snapshot = journal.snapshot().map_err(Stop::because)?;
-    let archive_files = journal.archive_files().map_err(Stop::because)?;
-    let mut breathe = rests();
+    let mut breathe = rests(data, of_sale);
     let followed = position.journal.is_some().then_some(position.seq);
     journal.write_to(draft.dir(), followed, &mut breathe).map_err(written)?;
     journal.let_go().map_err(Stop::because)?;
     ledger.write_to(draft.dir(), &mut breathe).map_err(written)?;
     ledger.let_go().map_err(Stop::because)?;
+    let mut breathe = rests(data, of_copies);
 
     // They are written before what needs them is decided, and never changed into what does not fit:
     // later ones do as well. The book of the sandbox alone tells of payments, and has a length at the
@@ -84,14 +110,6 @@ pub(crate) fn take(data: &Path, to: &Path, version: &str) -> Result<Manifest, St
             Some(bytes) => files::whole_lines(&sandbox, bytes).map_err(Stop::at(&sandbox))?,
         };
         files::copy(&from, &draft.dir().join(&path), limit, &mut breathe)?;
-    }
-    // An operator may keep them elsewhere: the sale needs none of them.
-    for path in archive_files.iter().filter(|path| !draft.dir().join(path).exists()) {
-        say(&format!(
-            "warning: {path} is missing in {}, and is not in the backup: the history of its event is \
-             nowhere else",
-            data.display()
-        ));
     }
     if let Some(file) = snapshot
         && let Some(name) = file.path.file_name()
@@ -107,6 +125,8 @@ pub(crate) fn take(data: &Path, to: &Path, version: &str) -> Result<Manifest, St
         )),
         other @ (Stop::Usage(_) | Stop::Violation(_)) => other,
     })?;
+    // While it is a draft: whoever waits for its name may take it away.
+    let found = check::look_at_archive(draft.dir())?;
     let manifest = Manifest {
         onrush_backup: backup::FORMAT,
         version: version.to_owned(),
@@ -120,7 +140,7 @@ pub(crate) fn take(data: &Path, to: &Path, version: &str) -> Result<Manifest, St
     };
     files::write(&draft.dir().join(backup::FILE), &manifest.text())?;
     draft.finish()?;
-    Ok(manifest)
+    Ok((manifest, found))
 }
 
 /// Holds journal and ledger, and the length of the sandbox's file, at one moment.
@@ -154,12 +174,25 @@ fn hold(
     }
 }
 
-/// Rests after each piece, for as long as that took.
-fn rests() -> impl FnMut() {
+/// Rests after each piece, for as long as that took. Says stop when the data's disk runs low: what is
+/// sold while both logs are held is in them until they are let go.
+fn rests(data: &Path, free: Free<'_>) -> impl FnMut() -> io::Result<()> {
     let mut last = Instant::now();
     move || {
         thread::sleep(last.elapsed().min(LONGEST_REST));
         last = Instant::now();
+        match free(data) {
+            Some(free) if free < NEEDED_BY_THE_SALE => {
+                let (free, data) = (free >> 20, data.display());
+                let why = format!(
+                    "it is not copied any further, as only {free} MiB are free on the disk of {data}, \
+                     which the sale needs"
+                );
+                Err(io::Error::new(ErrorKind::StorageFull, why))
+            }
+            // A system that does not tell leaves it to the first write that fails.
+            Some(_) | None => Ok(()),
+        }
     }
 }
 
@@ -173,18 +206,49 @@ fn is_outside(data: &Path, draft: &Path) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Whether the disk has room, as far as that can be said now.
-fn has_room(data: &Path, draft: &Path) -> Result<(), Stop> {
+fn device(path: &Path) -> Result<u64, Stop> {
+    fs::metadata(path).map(|there| there.dev()).map_err(Stop::at(path))
+}
+
+/// Whether both disks have room, as far as that can be said now: the copy's, and the sale's.
+fn has_room(
+    data: &Path,
+    draft: &Path,
+    is_one_disk: bool,
+    free: (Free<'_>, Free<'_>),
+) -> Result<(), Stop> {
     let mut wanted = 0;
     for path in files::of_data(data)? {
         // What goes meanwhile needs no room.
         wanted += fs::metadata(data.join(path)).map_or(0, |there| there.len());
     }
-    // A system that does not tell leaves it to the first write that fails.
-    let Ok(disk) = rustix::fs::statvfs(draft) else { return Ok(()) };
-    let device = |path: &Path| fs::metadata(path).map(|there| there.dev()).map_err(Stop::at(path));
-    let kept = if device(data)? == device(draft)? { LEFT_TO_THE_SALE } else { 0 };
-    enough(draft, wanted, kept, disk.f_bavail.saturating_mul(disk.f_frsize))
+    have_room(data, draft, is_one_disk, wanted, free)
+}
+
+fn have_room(
+    data: &Path,
+    draft: &Path,
+    is_one_disk: bool,
+    wanted: u64,
+    (free, of_sale): (Free<'_>, Free<'_>),
+) -> Result<(), Stop> {
+    let kept = if is_one_disk { LEFT_TO_THE_SALE } else { 0 };
+    if let Some(free) = free(draft) {
+        enough(draft, wanted, kept, free)?;
+    }
+    if !is_one_disk
+        && let Some(free) = of_sale(data)
+        && free < LEFT_TO_THE_SALE
+    {
+        return Err(Stop::CouldNotRun(format!(
+            "{}: its disk has to have {} MiB free while a backup is taken beside a server, as what is \
+             sold meanwhile stays in its logs, and {} are; make room there",
+            data.display(),
+            LEFT_TO_THE_SALE >> 20,
+            free >> 20
+        )));
+    }
+    Ok(())
 }
 
 fn enough(draft: &Path, wanted: u64, kept: u64, free: u64) -> Result<(), Stop> {
@@ -215,10 +279,15 @@ fn written(error: impl std::fmt::Display) -> Stop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onrush_core::settings::Settings;
+    use onrush_core::spec::{Access, CategorySpec, SeatSpec};
+    use onrush_core::{Command, ids};
     use onrush_ledger::Ledger;
     use onrush_ledger::projection::FeedPosition;
     use onrush_ledger::sqlite::SqliteLedger;
+    use onrush_store::Engine;
     use onrush_store::embedded::{Embedded, Options};
+    use std::cell::Cell;
     use std::io::Write;
     use tokio::runtime::Runtime;
 
@@ -268,5 +337,71 @@ mod tests {
         let shared = why(4 << 20, 2 << 20);
         let told = "takes up to 4 MiB, 2 are left to the sale on the same disk, and 5 are free";
         assert!(shared.contains(told), "{shared}");
+    }
+
+    #[test]
+    fn the_datas_disk_has_room_for_the_sale_wherever_the_backup_goes() {
+        let (data, draft) = (Path::new("data"), Path::new("elsewhere/b.partial"));
+        let room = |of_data: Option<u64>| {
+            let free = |path: &Path| if path == data { of_data } else { Some(9 << 30) };
+            have_room(data, draft, false, 1 << 30, (&free, &free))
+        };
+        assert_eq!(room(Some(LEFT_TO_THE_SALE)), Ok(()));
+        assert_eq!(room(None), Ok(()), "the system does not tell");
+        match room(Some(LEFT_TO_THE_SALE - 1)) {
+            Err(Stop::CouldNotRun(why)) => {
+                assert!(why.starts_with("data: its disk has to have 512 MiB free"), "{why}");
+                assert!(why.ends_with("and 511 are; make room there"), "{why}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_backup_ends_where_the_datas_disk_runs_low_and_leaves_nothing() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let (data, to) = (scratch.path().join("data"), scratch.path().join("b"));
+        let runtime = Runtime::new().expect("a runtime");
+        let _entered = runtime.enter();
+        let engine = Embedded::open(&data, Options::default()).expect("an engine");
+        let ledger = SqliteLedger::open(&data).expect("a ledger");
+        // A journal of some MiB.
+        let event: ids::EventId = "hall".parse().expect("an id");
+        let settings = Box::new(Settings::new("Hall", "EUR".parse().expect("a currency")));
+        let seats = (0..20_000).map(|number| SeatSpec {
+            seat: format!("seat-{number}").parse().expect("an id"),
+            section: "x".repeat(100).into(),
+            row: "1".into(),
+            number: number.to_string().into(),
+            category: "all".into(),
+            rank: 0,
+            aisle: true,
+            access: Access::Anyone,
+        });
+        let categories = vec![CategorySpec { name: "all".into(), price_minor: 0 }];
+        let seats = Command::AddSeats { categories, seats: seats.collect() };
+        for command in [Command::CreateEvent { settings }, seats] {
+            runtime.block_on(engine.execute(event.clone(), command)).expect("done");
+        }
+
+        let looks = Cell::new(0);
+        let free = |path: &Path| {
+            if path != data {
+                return Some(u64::MAX);
+            }
+            looks.set(looks.get() + 1);
+            Some(if looks.get() == 1 { NEEDED_BY_THE_SALE } else { NEEDED_BY_THE_SALE - 1 })
+        };
+        match take_while(&data, &to, "1", &free) {
+            Err(Stop::CouldNotRun(why)) => {
+                assert!(why.contains("only 383 MiB are free on the disk of"), "{why}");
+                assert!(why.contains("nothing is left of the backup"), "{why}");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(looks.get(), 2, "after the second MiB it ends");
+        let left: Vec<_> = fs::read_dir(scratch.path()).expect("a directory").collect();
+        assert_eq!(left.len(), 1, "the data alone: {left:?}");
+        drop((engine, ledger));
     }
 }

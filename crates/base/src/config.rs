@@ -1,9 +1,8 @@
 //! What can be configured: by a file, then `ONRUSH_…` variables, then flags, each overriding the one before.
 
 use serde::{Deserialize, Deserializer, de};
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 mod acme;
 mod certificates;
@@ -17,6 +16,7 @@ pub mod kinds;
 #[cfg(feature = "cluster")]
 pub mod ladder;
 pub mod limits;
+mod load;
 mod network;
 mod oidc;
 mod pages;
@@ -35,6 +35,7 @@ mod telemetry;
 mod template;
 mod tls;
 mod variables;
+mod warnings;
 mod web_address;
 
 use keys::KeySettings;
@@ -48,6 +49,7 @@ pub use error::ConfigError;
 pub use gateways::{FaultMix, GatewayName, Patience, SandboxSettings, StripeSettings};
 pub use network::{Network, NotANetwork};
 pub use oidc::{OidcGroup, OidcSettings};
+pub use pages::reached_from_here;
 pub use retention::RetentionSettings;
 pub use secret::Secret;
 pub use secrets::own_secret_complaint;
@@ -61,6 +63,18 @@ pub use telemetry::TelemetrySettings;
 pub use template::TEMPLATE;
 pub use tls::TlsSettings;
 
+/// What a start goes on with although something happened since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accept {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A whole backup that was restored and ends with this decision; nothing else that does not fit.
+    Backup(u64),
+    /// Whatever is older, missing, or of another directory.
+    Everything,
+}
+
 /// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in
 /// capitals a variable; two underscores part a section from a setting in it.
 #[derive(Clone, Debug, Deserialize)]
@@ -68,10 +82,10 @@ pub use tls::TlsSettings;
 pub struct Config {
     /// The directory that has everything: the journal, the keys, the seat maps.
     pub data: PathBuf,
-    /// Whether to go on with files that are older than others of the directory; said on the command
-    /// line only.
+    /// What a start goes on with that is older than other files of the directory, or than what was
+    /// sold; said on the command line only.
     #[serde(skip)]
-    pub accept_restored: bool,
+    pub accept_restored: Accept,
     /// Where visitors and the organiser connect; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Where metrics and health are asked for; `off` in a file or variable is `None`.
@@ -144,7 +158,8 @@ pub struct Config {
     pub webhooks: Vec<WebhookSettings>,
     /// Who takes money; nobody unless it is said.
     pub gateway: GatewayName,
-    /// Whether the sandbox may be used where it can be reached from outside.
+    /// Whether the sandbox, or a test key of Stripe's, may be used where the server can be reached from
+    /// outside.
     pub allow_sandbox: bool,
     /// The sandbox, if that is the gateway.
     pub sandbox: SandboxSettings,
@@ -165,7 +180,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             data: PathBuf::from("onrush-data"),
-            accept_restored: false,
+            accept_restored: Accept::Nothing,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             operator_listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))),
             public_url: None,
@@ -212,83 +227,34 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads the file, if there is one, and then this process' variables.
-    ///
-    /// # Errors
-    /// See [`Self::load`].
-    pub fn load_here(file: Option<&Path>) -> Result<Self, ConfigError> {
-        let mut variables = Vec::new();
-        for (name, value) in std::env::vars_os() {
-            // What is not named in text cannot be one of ours.
-            let Ok(name) = name.into_string() else { continue };
-            match value.into_string() {
-                Ok(value) => variables.push((name, value)),
-                Err(_) if name.starts_with("ONRUSH_") => {
-                    return Err(ConfigError::new(format!("{name}: it is no text (UTF-8)")));
-                }
-                Err(_) => {}
-            }
-        }
-        Self::load(file, variables)
-    }
-
-    /// Reads the file, if there is one, and then the variables; what neither sets has its default.
-    ///
-    /// # Errors
-    /// The file cannot be read, has an unknown key, or a value is of the wrong kind.
-    pub fn load(
-        file: Option<&Path>,
-        variables: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Self, ConfigError> {
-        let named =
-            |path: &Path, why: String| ConfigError::new(format!("{}: {why}", path.display()));
-        let text = match file {
-            None => String::new(),
-            Some(path) => {
-                std::fs::read_to_string(path).map_err(|error| named(path, error.to_string()))?
-            }
-        };
-        let complaint = |why: String| match file {
-            Some(path) => named(path, why),
-            None => ConfigError::new(why),
-        };
-        let mut table: toml::Table =
-            toml::from_str(&text).map_err(|error| complaint(parse::complaint(&text, &error)))?;
-        let variables: BTreeMap<String, String> = variables.into_iter().collect();
-        let set = variables::apply(&variables, &mut table)?;
-        let config: Self = match serde_path_to_error::deserialize(toml::Value::Table(table)) {
-            Ok(config) => config,
-            Err(error) => {
-                let path = parse::path_of(error.path());
-                let why = parse::without_values(error.inner().message());
-                return Err(match (set.name_of(&path), Self::parse(&text)) {
-                    (Some(variable), _) => ConfigError::new(format!("{variable}: {why}")),
-                    // What is wrong in the file is told with its line.
-                    (None, Err(why)) if !why.contains("missing field") => complaint(why),
-                    (None, _) => complaint(parse::missing(&path, &why)),
-                });
-            }
-        };
-        config.check()?;
-        Ok(config)
-    }
-
-    /// Reads the text of a file; what it does not set has its default, and nothing is checked that
-    /// the types do not.
-    ///
-    /// # Errors
-    /// Where it is wrong and what is expected there, as a sentence without what stands there.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| parse::complaint(text, &error))
-    }
-
-    /// Checks what the types cannot.
+    /// Checks what the types cannot. What stands in files of `[tls]` is not looked at: somebody else
+    /// writes and renews them, and they may be right a moment later. Neither are files of `[[keys]]`.
     ///
     /// # Errors
     /// Everything that is wrong, not only the first thing.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let complaints = self.complaints();
-        if complaints.is_empty() { Ok(()) } else { Err(ConfigError::new(complaints.join("\n"))) }
+        all_of(&self.complaints())
+    }
+
+    /// Checks whether each file of `[[keys]]` has a key, and no two of them the same. Nobody renews
+    /// these while a server runs: as with other secrets in files, one that is away is a wrong setting.
+    ///
+    /// # Errors
+    /// Everything that is wrong, not only the first thing.
+    pub fn check_key_files(&self) -> Result<(), ConfigError> {
+        all_of(&self.key_file_complaints())
+    }
+
+    /// Checks also whether the files of `[tls]` are a certificate and its key now, and those of
+    /// `[[keys]]` keys.
+    ///
+    /// # Errors
+    /// Everything that is wrong, not only the first thing.
+    pub fn check_with_files(&self) -> Result<(), ConfigError> {
+        let mut found = self.complaints();
+        found.extend(self.key_file_complaints());
+        found.extend(self.tls.as_ref().and_then(TlsSettings::file_complaint));
+        all_of(&found)
     }
 
     /// Everything that is wrong, as sentences that name the place.
@@ -300,6 +266,12 @@ impl Config {
         found.extend(self.tls.iter().flat_map(|tls| tls.complaints(is_one_of_many)));
         let mut wrong = |why: &str| found.push(why.to_owned());
         self.pages_complaints(&mut wrong);
+        if self.trusted_proxies.iter().any(Network::is_everybody) {
+            wrong(
+                "trusted_proxies: this is everybody, and who is trusted says which address they come from; \
+                 name the proxies alone",
+            );
+        }
         if self.visitors_per_min == 0 {
             wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
         }
@@ -307,14 +279,14 @@ impl Config {
             wrong(&error.to_string());
         }
         self.server_complaints().iter().for_each(|why| wrong(why));
-        if self.gateway == GatewayName::Sandbox
-            && !self.allow_sandbox
+        if !self.allow_sandbox
             && !self.listen.ip().is_loopback()
+            && let Some(what) = self.takes_no_money()
         {
-            wrong(
-                "gateway: the sandbox takes no real money, so it is refused on an address that others reach; \
-                 set allow_sandbox = true if that is what you want",
-            );
+            wrong(&format!(
+                "{what} takes no real money, so it is refused on an address that others reach; set \
+                 allow_sandbox = true if that is what you want"
+            ));
         }
         self.saga.complaints(&mut wrong);
         if self.guest_token_ttl_s == 0 {
@@ -350,6 +322,10 @@ impl Config {
         }
         found
     }
+}
+
+fn all_of(complaints: &[String]) -> Result<(), ConfigError> {
+    if complaints.is_empty() { Ok(()) } else { Err(ConfigError::new(complaints.join("\n"))) }
 }
 
 fn address_or_off<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {

@@ -2,7 +2,8 @@
 //!
 //! Connections are kept and used again. Redirects are never followed: what answers is what was asked.
 
-use axum::http::{Request, Response, Uri};
+use axum::body::Body;
+use axum::http::{Request, Response, StatusCode, Uri};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -26,6 +27,11 @@ use tower_service::Service;
 
 /// The longest answer that is read, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 1 << 20;
+/// How much is read over of an answer of which only the status counts, in bytes, so that its connection
+/// can be used again: more costs more than another connection.
+const MAX_LEFTOVER_BYTES: usize = 64 << 10;
+/// How long that is waited for.
+const LEFTOVER: Duration = Duration::from_millis(250);
 /// Idle connections that are kept to one host.
 const IDLE_PER_HOST: usize = 256;
 /// How long an idle connection is kept: less than servers wait, so that they rarely close one that
@@ -60,6 +66,17 @@ pub enum CallError {
     /// The answer is longer than [`MAX_ANSWER_BYTES`].
     #[error("the answer is longer than {MAX_ANSWER_BYTES} bytes")]
     TooLong,
+}
+
+impl CallError {
+    /// Whether the other side answered, if not in a way that can be read.
+    #[must_use]
+    pub const fn is_answer(&self) -> bool {
+        match self {
+            Self::TooLong => true,
+            Self::Forbidden | Self::Unreachable(_) | Self::TimedOut | Self::Broken(_) => false,
+        }
+    }
 }
 
 /// A client with a pool of connections. Cloning it shares the pool.
@@ -139,16 +156,7 @@ impl HttpClient {
         timeout_ms: u64,
     ) -> Result<Response<Bytes>, CallError> {
         let exchange = async {
-            let answer = self.client.request(request.map(Full::new)).await.map_err(|error| {
-                if is_forbidden(&error) {
-                    CallError::Forbidden
-                } else if error.is_connect() {
-                    CallError::Unreachable(self.unreachable(&error))
-                } else {
-                    CallError::Broken(innermost(&error))
-                }
-            })?;
-            let (parts, body) = answer.into_parts();
+            let (parts, body) = self.begun(request).await?.into_parts();
             let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await.map_err(|error| {
                 if error.is::<LengthLimitError>() {
                     CallError::TooLong
@@ -158,13 +166,40 @@ impl HttpClient {
             })?;
             Ok(Response::from_parts(parts, body.to_bytes()))
         };
-        tokio::time::timeout(Duration::from_millis(timeout_ms), exchange)
-            .await
-            .unwrap_or(Err(CallError::TimedOut))
+        within(timeout_ms, exchange).await
     }
-}
 
-impl HttpClient {
+    /// Sends a request and says the status of the answer, which has to come within `timeout_ms`. Whatever
+    /// follows it is thrown away, or never read.
+    ///
+    /// # Errors
+    /// See [`CallError`]: never [`CallError::TooLong`].
+    pub async fn status_of(
+        &self,
+        request: Request<Bytes>,
+        timeout_ms: u64,
+    ) -> Result<StatusCode, CallError> {
+        let (parts, body) = within(timeout_ms, self.begun(request)).await?.into_parts();
+        let leftover = Limited::new(body, MAX_LEFTOVER_BYTES).collect();
+        // Whether it comes makes no difference.
+        drop(tokio::time::timeout(LEFTOVER, leftover).await);
+        Ok(parts.status)
+    }
+
+    /// Sends a request; an answer whose body is still to come.
+    async fn begun(&self, request: Request<Bytes>) -> Result<Response<Body>, CallError> {
+        let answer = self.client.request(request.map(Full::new)).await.map_err(|error| {
+            if is_forbidden(&error) {
+                CallError::Forbidden
+            } else if error.is_connect() {
+                CallError::Unreachable(self.unreachable(&error))
+            } else {
+                CallError::Broken(innermost(&error))
+            }
+        })?;
+        Ok(answer.map(Body::new))
+    }
+
     /// Why nobody could be connected to, and what to do about it if TLS is the reason.
     fn unreachable(&self, error: &(dyn Error + 'static)) -> String {
         let innermost = innermost(error);
@@ -176,6 +211,15 @@ impl HttpClient {
             },
         }
     }
+}
+
+/// What comes of a call that has so much time.
+async fn within<T>(
+    timeout_ms: u64,
+    call: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    let limit = Duration::from_millis(timeout_ms);
+    tokio::time::timeout(limit, call).await.unwrap_or(Err(CallError::TimedOut))
 }
 
 /// The error that the others are about.

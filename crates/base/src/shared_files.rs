@@ -3,15 +3,18 @@
 //!
 //! A deployment of one process has them in its data directory and nowhere else. Where many nodes
 //! share a database, that has them too: keys are copied into each node's data directory at its
-//! start, the others are read where they are.
+//! start, the others are read where they are. A key that somebody has retired in one node's directory
+//! goes from the database, and from each other node's directory at its start.
 
 use crate::auth::keys::KeyDir;
 use crate::cluster_store::{ClusterStore, wait_for_turn};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 /// Where keys are, among the shared files.
 const KEYS: &str = "keys/";
+/// Where it is noted which keys are retired: nodes that still have them shall not share them again.
+const RETIRED: &str = "retired/";
 /// The turn of a node that starts.
 const TURN: &str = "start";
 /// For how long a node that starts keeps others from starting, at most.
@@ -34,17 +37,44 @@ pub async fn fetch_keys(cluster: &dyn ClusterStore, keys: &KeyDir) -> io::Result
 }
 
 async fn fetch_each(cluster: &dyn ClusterStore, keys: &KeyDir) -> io::Result<Vec<String>> {
+    drop_retired(cluster, keys).await?;
     for (name, bytes) in cluster.all(KEYS.into()).await? {
         let name = name.strip_prefix(KEYS).unwrap_or(&name);
         let kept: [u8; 32] = bytes.as_slice().try_into().map_err(|_| {
             io::Error::other(format!("the shared key {name} has not 32 bytes; restore it"))
         })?;
+        let is_new = keys.load(name)?.is_none();
         keys.store_new(name, &kept)?;
         if keys.load(name)? != Some(kept) {
             return Err(other_key(name));
         }
+        if is_new {
+            tracing::info!(name, "a key was copied from the database into this node's directory");
+        }
     }
     keys.names("")
+}
+
+/// Has nobody share or believe keys that are retired in the directory of any node. What is noted stays:
+/// whoever was away has its own copy, and would put it back.
+async fn drop_retired(cluster: &dyn ClusterStore, keys: &KeyDir) -> io::Result<()> {
+    for name in keys.retired()? {
+        cluster.keep(format!("{RETIRED}{name}"), Vec::new()).await?;
+    }
+    let shared: BTreeSet<_> =
+        cluster.all(KEYS.into()).await?.into_iter().map(|(name, _)| name).collect();
+    for (noted, _) in cluster.all(RETIRED.into()).await? {
+        let name = noted.strip_prefix(RETIRED).unwrap_or(&noted);
+        let file = format!("{KEYS}{name}");
+        let was_shared = shared.contains(&file);
+        if was_shared {
+            cluster.forget(vec![file]).await?;
+        }
+        if keys.retire(name)? || was_shared {
+            tracing::warn!(name, "a key is retired: what it signed is not believed from here on");
+        }
+    }
+    Ok(())
 }
 
 /// Ends a start that began with these keys in the directory: shares the others, which were drawn
@@ -154,6 +184,7 @@ mod tests {
     use super::*;
     use crate::cluster_store::{Pending, WantedPool};
     use onrush_core::ids::EventId;
+    use onrush_testkit::Log;
     use std::future::ready;
     use std::sync::atomic::{AtomicI32, Ordering};
     use std::sync::{Mutex, PoisonError};
@@ -192,8 +223,8 @@ mod tests {
             unreachable!("keys are not replaced")
         }
 
-        fn forget(&self, _: Vec<String>) -> Pending<()> {
-            unreachable!("keys are not forgotten")
+        fn forget(&self, names: Vec<String>) -> Pending<()> {
+            self.answer(|files| files.retain(|name, _| !names.contains(name)))
         }
 
         fn take_turn(&self, _: String, _: u32) -> Pending<bool> {
@@ -270,6 +301,43 @@ mod tests {
             assert_eq!(both[0], both[1], "{name}");
         }
         assert_eq!(store.1.load(Ordering::Relaxed), 0, "whoever starts ends their turn");
+    }
+
+    #[tokio::test]
+    async fn key_that_is_retired_at_one_node_goes_from_all_and_nobody_brings_it_back() {
+        let store = InMemory::default();
+        let dirs = [(); 3].map(|()| tempfile::tempdir().expect("a directory"));
+        let nodes = [&dirs[0], &dirs[1], &dirs[2]].map(key_dir);
+        let [first, second, fresh] = &nodes;
+        let (lost, newer, seed) =
+            ("link-001790000000.key", "link-001790000031.key", "seed-show.retired");
+        let start = async |keys: &KeyDir| {
+            let before = fetch_keys(&store, keys).await.expect("it starts");
+            share_keys(&store, keys, &before).await.expect("they have the same");
+            keys.names("").expect("they can be listed")
+        };
+        for name in ["ids.key", lost, newer, seed] {
+            first.load_or_draw(name).expect("drawn");
+        }
+        let (all, left) = (["ids.key", lost, newer, seed], ["ids.key", newer, seed]);
+        assert_eq!(start(first).await, all);
+        assert_eq!(start(second).await, all);
+
+        let (log, _guard) = Log::begin(tracing::Level::INFO);
+        let file = |name: String| dirs[0].path().join("keys").join(name);
+        let renamed = std::fs::rename(file(lost.into()), file(format!("{lost}.retired")));
+        renamed.expect("renamed");
+        assert_eq!(start(first).await, left);
+        let shared = store.all(KEYS.into()).await.expect("they can be listed");
+        assert_eq!(shared.len(), left.len(), "{shared:?}");
+        // It has its own copy, as every node that was there before.
+        assert_eq!(start(second).await, left);
+        assert_eq!((log.count("a key is retired"), log.count("was copied")), (2, 0));
+        for keys in [fresh, first, second, fresh] {
+            assert_eq!(start(keys).await, left);
+        }
+        assert_eq!((log.count("a key is retired"), log.count("was copied")), (2, 3));
+        assert!(fresh.retired().expect("they can be listed").is_empty());
     }
 
     /// It may have signed much: that is not thrown away.

@@ -378,7 +378,8 @@ pub struct Traits {
     /// Where Redis decides, it is answered once the decision is archived. Whoever has paid, or is
     /// asked to pay, must find that again whatever Redis loses; a place or a hold that is lost is
     /// taken again. What the ledger goes on from (the end of a payment) must not be lost behind its
-    /// back either, and whoever was banned must not come back unnoticed.
+    /// back either, and whoever was banned must not come back unnoticed. So it is with all that an
+    /// organiser changes, which is rare: a pause that is lost is a sale that goes on.
     pub waits_for_archive: bool,
     /// What is wrong with it in itself is said before anything about the state of an event that
     /// exists. Others say such things after that, or have none to say.
@@ -416,24 +417,24 @@ macro_rules! traits {
 }
 
 traits! {
-    CreateEvent:     needs_space judged_first;
-    ChangeSettings:  judged_first;
-    AddPool:         needs_space judged_first;
-    AdjustCapacity:  judged_first;
-    AddSeats:        needs_space;
-    ChangePrice:     judged_first;
-    SetTypes:        judged_first;
-    Block:           judged_first;
-    Unblock:         judged_first;
-    SetChannel:      judged_first;
-    Allot:           judged_first;
-    ReleaseChannel:  judged_first;
-    OpenPrequeue:    ;
-    ClosePrequeue:   ;
-    OpenSale:        ;
-    Pause:           ;
-    Resume:          ;
-    Close:           ;
+    CreateEvent:     needs_space waits_for_archive judged_first;
+    ChangeSettings:  waits_for_archive judged_first;
+    AddPool:         needs_space waits_for_archive judged_first;
+    AdjustCapacity:  waits_for_archive judged_first;
+    AddSeats:        needs_space waits_for_archive;
+    ChangePrice:     waits_for_archive judged_first;
+    SetTypes:        waits_for_archive judged_first;
+    Block:           waits_for_archive judged_first;
+    Unblock:         waits_for_archive judged_first;
+    SetChannel:      waits_for_archive judged_first;
+    Allot:           waits_for_archive judged_first;
+    ReleaseChannel:  waits_for_archive judged_first;
+    OpenPrequeue:    waits_for_archive;
+    ClosePrequeue:   waits_for_archive;
+    OpenSale:        waits_for_archive;
+    Pause:           waits_for_archive;
+    Resume:          waits_for_archive;
+    Close:           waits_for_archive;
     // What is freed must be found in the archive.
     Archive:         waits_for_archive judged_first;
 
@@ -463,4 +464,18 @@ traits! {
 
     Tick:            always_let_in;
     Recover:         always_let_in judged_first;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_places_holds_and_what_is_due_are_answered_before_they_are_archived() {
+        let hasty = Command::all_traits().filter(|(_, traits)| !traits.waits_for_archive);
+        let hasty: Vec<_> = hasty.map(|(name, _)| name).collect();
+        let places = ["Join", "Leave", "See", "Arrive"];
+        let holds = ["Hold", "HoldBest", "Extend", "Release"];
+        assert_eq!(hasty, [&places[..], &holds, &["Tick", "Recover"]].concat());
+    }
 }

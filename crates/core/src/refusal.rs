@@ -304,7 +304,7 @@ refusals! {
 
     /// Fewer units are blocked with this reason than named.
     UnitsNotBlocked = 34 "UNITS_NOT_BLOCKED" Conflict never,
-        "fewer units are blocked with this reason; look them up under availability";
+        "fewer units are blocked with this reason; look them up under inventory-status";
 
     /// The seed is not the one committed to.
     SeedMismatch = 35 "SEED_MISMATCH" Conflict never,

@@ -60,10 +60,11 @@ pub struct Settings {
     /// When the sale opens by itself (an event with a draw: when its prequeue closes by itself).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens_at: Option<Time>,
-    /// When the sale closes by itself.
+    /// When the sale closes by itself, for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_at: Option<Time>,
-    /// When the event itself begins; refunds count the days before it.
+    /// When the event itself begins; refunds count the days before it, and what is confirmed keeps
+    /// the event from being archived until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_at: Option<Time>,
     /// What a booking costs beside its units.
@@ -297,7 +298,8 @@ impl Settings {
         self.room.as_ref()?.public_value_source.as_deref()
     }
 
-    /// What is wrong with these settings by themselves or together; `None` if nothing is.
+    /// What is wrong with these settings by themselves or together; `None` if nothing is. That a new
+    /// closing time is to come is for whoever knows the time.
     #[must_use]
     pub fn complaint(&self) -> Option<Complaint> {
         if self.title.is_empty() || !fits_name(&self.title) {

@@ -54,6 +54,8 @@ struct State {
     countdown: Option<(u32, Refusal)>,
     /// Files with this in their names are never synced, whatever is asked.
     unsynced: Option<String>,
+    /// Every sync fails.
+    refuses_syncs: bool,
     syncs: u64,
 }
 
@@ -110,7 +112,13 @@ impl Disk {
     /// Everything is done from now on.
     pub fn go_on(&self) {
         let mut state = self.state();
-        (state.refusal, state.countdown) = (None, None);
+        (state.refusal, state.countdown, state.refuses_syncs) = (None, None, false);
+    }
+
+    /// Writes are done and every sync fails from now on, until [`Disk::go_on`]: as if a process ended
+    /// between the two.
+    pub fn refuse_syncs(&self) {
+        self.state().refuses_syncs = true;
     }
 
     /// Why nothing is written now, if that is so.
@@ -216,6 +224,9 @@ impl Disk {
             // A full disk can sync what it has.
             Turn::Last(Refusal::Full) | Turn::Refused(Refusal::Full) => {}
             Turn::Last(refusal) | Turn::Refused(refusal) => return Err(refusal),
+        }
+        if state.refuses_syncs {
+            return Err(Refusal::Stopped);
         }
         let name = path.to_string_lossy();
         if state.unsynced.as_ref().is_some_and(|part| name.contains(part.as_str())) {

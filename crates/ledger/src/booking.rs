@@ -55,6 +55,27 @@ pub struct Buyer {
     pub language: String,
 }
 
+/// One buyer put in the place of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// Of which booking.
+    pub booking: BookingId,
+    /// Whose that is.
+    pub user: UserId,
+    /// The address that is known for it, as it was read; `None` if nobody was known.
+    pub was: Option<String>,
+    /// Who pays for it.
+    pub buyer: Buyer,
+}
+
+impl Correction {
+    /// Whether it may be made where this buyer is known: the one who was read, or, if it is asked for
+    /// again, the new one.
+    pub(crate) fn fits(&self, known: Option<&Buyer>) -> bool {
+        known == Some(&self.buyer) || known.map(|known| &known.email) == self.was.as_ref()
+    }
+}
+
 /// Whose data is to be forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuyerOf {
@@ -80,6 +101,25 @@ impl BuyerOf {
     }
 }
 
+/// A text that bookings are looked for by, in whatever capitals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BookingText {
+    /// Part of a booking's id, or of its buyer's name or address. What is the id of a booking, or the
+    /// address of a buyer, finds those alone.
+    OfAnything(String),
+    /// Part of a booking's id, whoever its buyer is. What is the id of a booking finds that alone.
+    OfId(String),
+}
+
+impl BookingText {
+    /// The text itself.
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::OfAnything(text) | Self::OfId(text) => text,
+        }
+    }
+}
+
 /// Which bookings. All that is set must fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BookingFilter {
@@ -89,8 +129,8 @@ pub struct BookingFilter {
     pub status: Option<HoldStatus>,
     /// Of one visitor.
     pub user: Option<UserId>,
-    /// Part of a booking's id, or of its buyer's name or address, in whatever capitals.
-    pub text: Option<String>,
+    /// What they are looked for by.
+    pub text: Option<BookingText>,
     /// Where the page begins: the `next` of the one before.
     pub after: Option<String>,
 }

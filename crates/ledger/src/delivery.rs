@@ -6,6 +6,9 @@ use onrush_core::ids::{BookingId, EventId};
 /// How long an address that got mail about a booking without money gets no other about the same event: a day.
 pub const MAILED_FOR_MS: i64 = 24 * 3_600_000;
 
+/// Deliveries of a channel that are replayed at once, so that nobody waits for it.
+pub const REPLAYED_AT_ONCE: u64 = 500;
+
 /// Something to tell. Its id is the same however often it is told, so that receivers can drop repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {

@@ -30,7 +30,7 @@ mod words;
 use access::CarryCode;
 use action::{Action, ActionFilter};
 use backlog::Backlog;
-use booking::{Booking, BookingFilter, Buyer, BuyerOf};
+use booking::{Booking, BookingFilter, Buyer, BuyerOf, Correction};
 use delivery::{DeadLetter, Delivered, Delivery, Message};
 use desk::{DeskEntry, DeskFilter, Settled};
 use money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
@@ -39,7 +39,7 @@ use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::money::Currency;
 use onrush_core::settings::Settings;
 use projection::{CatalogueText, FeedPosition, Projection};
-use receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
+use receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, ReceiptRule, Series, Taking};
 use request::{Begun, RequestKey, StoredAnswer};
 use saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use session::{BrowserSession, SessionsOf};
@@ -185,8 +185,16 @@ pub trait Ledger: Send + Sync + 'static {
     /// Forgets requests that began before `before`, with their answers; says how many.
     fn forget_answers(&self, before: Time) -> Pending<u64>;
 
-    /// Who pays for a booking of this visitor's.
+    /// Says who pays for a booking of this visitor's, whoever was known. If another address was, the
+    /// links that went there are withdrawn with it, in one write.
     fn set_buyer(&self, booking: &BookingId, user: &UserId, buyer: Buyer) -> Pending<()>;
+
+    /// The same in the place of the one who was read, and of nobody else. Says whether that is news: what
+    /// is written already is no conflict.
+    ///
+    /// # Errors
+    /// [`LedgerError::Conflict`] if another address is known by now, or none.
+    fn correct_buyer(&self, correction: Correction) -> Pending<bool>;
 
     /// Who pays for a booking, if it is known.
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>>;
@@ -194,13 +202,14 @@ pub trait Ledger: Send + Sync + 'static {
     /// Whose a booking is, if it is known: also of one that nothing is known of but its buyer.
     fn user_of(&self, booking: &BookingId) -> Pending<Option<UserId>>;
 
-    /// Takes back what [`Self::set_buyer`] said of a booking, and nothing else: its links go on, and what
-    /// was issued stays as it is.
-    fn unset_buyer(&self, booking: &BookingId) -> Pending<()>;
+    /// Takes back that a buyer with this address pays for a booking, if another one does not by now, and
+    /// nothing else: its links go on, and what was issued stays as it is. Says whether there was one.
+    fn unset_buyer(&self, booking: &BookingId, email: &str) -> Pending<bool>;
 
     /// Forgets who a person is, wherever they bought and on whatever was issued to them, and
     /// withdraws the links of those bookings; says for how many somebody was known. By booking,
-    /// visitor or event, the names of earlier buyers go too.
+    /// visitor or event, the names of earlier buyers go too. Those of an event go
+    /// [`retention::ERASED_AT_ONCE`] bookings at a time: after an error, the first may be gone.
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64>;
 
     /// Bookings that a person has to do with, by id, after one of them: those of a visitor, or of
@@ -211,6 +220,10 @@ pub trait Ledger: Send + Sync + 'static {
         after: Option<BookingId>,
         limit: usize,
     ) -> Pending<Vec<BookingId>>;
+
+    /// Writes down something to tell that no decision and no payment tells of, due at once over each of
+    /// its channels. One whose id is known is dropped.
+    fn tell(&self, message: Message) -> Pending<()>;
 
     /// What was to be told of bookings, the earliest first; `channels` are those over which that is
     /// still to be done, or was given up. It is looked for among all messages there are.
@@ -287,11 +300,17 @@ pub trait Ledger: Send + Sync + 'static {
     /// Receipts and credit notes, the last number first unless it is asked otherwise.
     fn receipts(&self, filter: ReceiptFilter, limit: usize) -> Pending<Page<Receipt>>;
 
-    /// Payments that took money, the earliest first, and whether documents about them are missing.
-    fn takings(&self, after: Option<String>, limit: usize) -> Pending<Page<Taking>>;
+    /// Payments that took money, the earliest first, and whether documents about them are missing by
+    /// this rule.
+    fn takings(
+        &self,
+        rule: ReceiptRule,
+        after: Option<String>,
+        limit: usize,
+    ) -> Pending<Page<Taking>>;
 
-    /// What is still to come of one event's money.
-    fn open_money(&self, event: &EventId) -> Pending<OpenMoney>;
+    /// What is still to come of one event's money, documents by this rule.
+    fn open_money(&self, event: &EventId, rule: ReceiptRule) -> Pending<OpenMoney>;
 
     /// Sums over everything.
     fn totals(&self) -> Pending<Totals>;
@@ -343,7 +362,8 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Has given-up deliveries tried again from `at` on: one message's, or all of a channel's. Says
     /// how many. They begin anew, with no attempts and `since` at `at`: else the next failure would
-    /// be the last again.
+    /// be the last again. Those of a channel do [`delivery::REPLAYED_AT_ONCE`] at a time, as an
+    /// event's buyers are erased.
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64>;
 
     /// Whether `message` may be mailed to an address (a hash of it) although no money stands behind

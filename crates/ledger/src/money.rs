@@ -89,6 +89,9 @@ pub enum RefundCause {
     Operator,
     /// An operator gave the money back by other means than the gateway.
     ByHand,
+    /// It was given back at the gateway's own desk, or lost to a dispute, before it was asked for: a
+    /// desk entry tells of it under the same reference.
+    AtDesk,
     /// Not known: the row is from before causes were kept.
     Unknown,
 }
@@ -99,7 +102,18 @@ impl RefundCause {
     pub const fn is_late(self) -> bool {
         match self {
             Self::Unconfirmed | Self::Stray => true,
-            Self::Cancelled | Self::Operator | Self::ByHand | Self::Unknown => false,
+            Self::Cancelled | Self::Operator | Self::ByHand | Self::AtDesk | Self::Unknown => false,
+        }
+    }
+
+    /// Whether the gateway is asked for it: the rest went back without us.
+    #[must_use]
+    pub const fn is_asked_for(self) -> bool {
+        match self {
+            Self::ByHand | Self::AtDesk => false,
+            Self::Cancelled | Self::Unconfirmed | Self::Stray | Self::Operator | Self::Unknown => {
+                true
+            }
         }
     }
 }
@@ -154,7 +168,7 @@ pub struct OpenMoney {
     /// Bookings whose money is under way: their saga is not at an end, is to be looked at or is
     /// stuck, or money is to go back that has not.
     pub under_way: u64,
-    /// Bookings that lack a receipt, or a credit note; all that took money, where none are issued.
+    /// Bookings that lack a receipt, or a credit note, by the rule that was asked with.
     pub without_document: u64,
 }
 

@@ -1,7 +1,8 @@
 //! Receipts and credit notes: numbered without a gap, and never changed once they are issued.
 
 use crate::booking::{Booking, Buyer};
-use crate::saga::SagaRecord;
+use crate::money::Payment;
+use crate::saga::{Saga, SagaRecord};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId, SeatId};
 use onrush_core::money::Currency;
@@ -303,6 +304,52 @@ pub struct ReceiptBasis {
     pub issued: Vec<Receipt>,
 }
 
+/// The gateway that takes no real money, as payments name it.
+pub const SANDBOX: &str = "sandbox";
+
+/// Which payments have documents. Whatever it says, a receipt that was issued has its credit notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiptRule {
+    /// Whether those of the sandbox have: only while it is the gateway, as it takes no real money.
+    pub with_sandbox: bool,
+    /// Money that was taken before has none.
+    pub from: Option<Time>,
+}
+
+impl ReceiptRule {
+    /// All payments have.
+    pub const EVERY: Self = Self { with_sandbox: true, from: None };
+
+    /// Whether this payment of a saga, which its booking was confirmed with, has documents.
+    #[must_use]
+    pub fn covers(self, saga: &Saga, payment: &Payment) -> bool {
+        let is_real = self.with_sandbox || payment.gateway != SANDBOX;
+        is_real && self.from.is_none_or(|from| taken_at(saga, payment) >= from)
+    }
+}
+
+/// When the money was taken of the payment that a saga's booking was confirmed with.
+#[must_use]
+pub fn taken_at(saga: &Saga, payment: &Payment) -> Time {
+    saga.payment_completed_at.unwrap_or(payment.updated_at)
+}
+
+/// What credit notes about a payment come to at most, in minor units, however much of it went back.
+///
+/// That is all that was taken, and for a booking that was cancelled what the cancellation gave back
+/// (`cancelled_minor`). An operator may have given back more before, in one refund: `refunds_minor`
+/// are those that were done.
+#[must_use]
+pub fn owed_minor(
+    captured_minor: i64,
+    cancelled_minor: Option<i64>,
+    refunds_minor: impl IntoIterator<Item = i64>,
+) -> i64 {
+    cancelled_minor.map_or(captured_minor, |cancelled_minor| {
+        refunds_minor.into_iter().fold(cancelled_minor, i64::max).min(captured_minor)
+    })
+}
+
 /// A payment that took money, and whether a document about it is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taking {
@@ -312,8 +359,8 @@ pub struct Taking {
     pub booking: BookingId,
     /// When it was written down.
     pub created_at: Time,
-    /// Whether its booking was confirmed with it, and lacks the receipt, or a credit note of a
-    /// refund that was done.
+    /// Whether its booking was confirmed with it, and lacks the receipt that a [`ReceiptRule`] gives
+    /// it, or has that and lacks a credit note of a refund that was done.
     pub is_missing: bool,
 }
 

@@ -1,7 +1,16 @@
 //! For how long people are known: whose names may go once their event has been over for long enough.
 
-/// Bookings whose buyers [`crate::Ledger::erase_buyers_of`] erases at once, so that nobody waits for it.
+/// Bookings of an event whose buyers are erased at once, so that nobody waits for it.
 pub const ERASED_AT_ONCE: u64 = 100;
+
+/// Whom of an event to erase.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whom {
+    /// Everybody.
+    All,
+    /// Those for whose bookings nothing is under way.
+    AtRest,
+}
 
 /// Whether nothing is under way for the booking of a row of this table: no payment, no refund, and
 /// nothing that an operator has still to do.

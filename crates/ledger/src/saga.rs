@@ -112,7 +112,8 @@ pub struct Transition {
     pub payments: Vec<Payment>,
     /// Refunds that are new or other than before.
     pub refunds: Vec<Refund>,
-    /// Who pays, if that came to be known.
+    /// Who pays, if that came to be known. If another address was, the links that went there are
+    /// withdrawn with it.
     pub buyer: Option<Buyer>,
     /// What happened, for people who read the history; empty if it is to have no line of this.
     pub note: String,

@@ -114,7 +114,8 @@ fn history_and_money_of_an_event_that_is_over_are_audited_from_its_file() {
 
     // A backup has the files, and a restore puts them back.
     let (backup, restored) = (at("backup"), at("restored"));
-    fine(&run(&["backup", "--json", "--data", text(&data), "--to", text(&backup)]));
+    let made = fine(&run(&["backup", "--json", "--data", text(&data), "--to", text(&backup)]));
+    assert_eq!(made["found"], json!([]), "{made}");
     assert!(names_in(&backup).contains(FILE));
     fine(&run(&["restore", "--json", "--from", text(&backup), "--to", text(&restored)]));
     assert_eq!(audited_with_files(&restored), (code, with));
@@ -136,6 +137,14 @@ fn history_and_money_of_an_event_that_is_over_are_audited_from_its_file() {
     assert_eq!(gone, Err("EVENT_ARCHIVED".into()));
     assert_eq!(served.stop(), Some(0));
 
+    // A damaged one goes into a backup, which says so.
+    fs::write(data.join(FILE), &file[..file.len() - 9]).expect("written");
+    let made = run(&["backup", "--json", "--data", text(&data), "--to", text(&at("damaged"))]);
+    let said = String::from_utf8_lossy(&made.stderr).into_owned();
+    assert!(said.contains(FILE) && said.contains("so in the backup"), "{said}");
+    let made = fine(&made);
+    assert!(made["found"][0].as_str().expect("a text").starts_with(FILE), "{made}");
+
     // Without the file its history is nowhere, and both say so.
     fs::remove_file(data.join(FILE)).expect("removed");
     let (code, report) = audited_with_files(&data);
@@ -143,7 +152,7 @@ fn history_and_money_of_an_event_that_is_over_are_audited_from_its_file() {
     assert!(report["found"][0].as_str().expect("a text").contains("it is missing"), "{report}");
     let made = run(&["backup", "--json", "--data", text(&data), "--to", text(&at("less"))]);
     let said = String::from_utf8_lossy(&made.stderr).into_owned();
-    assert!(said.contains(FILE) && said.contains("not in the backup"), "{said}");
+    assert!(said.contains(FILE) && said.contains("it is missing"), "{said}");
     fine(&made);
 }
 

@@ -346,6 +346,9 @@ fn a_sale_that_would_have_opened_since_is_paused_as_well() {
         shop.served.ask("POST", &path, ADMIN_KEY, pool);
     };
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
+    // What the organiser opens by hand may have been opened since, and its seed be known.
+    event("by-hand", r#","room":{"order":"draw"}"#);
+    shop.served.ask("POST", "/api/v1/admin/events/by-hand/prequeue", ADMIN_KEY, "{}");
     // On a busy machine a backup may end only when the sales are open: then the next ones open later.
     let in_time = [4_000, 15_000, 45_000].into_iter().find_map(|ms| {
         let (timed, drawn) = (format!("timed-{ms}"), format!("drawn-{ms}"));
@@ -380,12 +383,19 @@ fn a_sale_that_would_have_opened_since_is_paused_as_well() {
     }
     shop.stop();
     fine(&put_back(&backup, &at("r")));
-    let served = sandboxed(&at("r"), &["--accept-restored"]);
+    let log = at("log");
+    let served = Served::start_with_log(&at("r"), &log, |command| {
+        command.arg("--accept-restored").env("ONRUSH_GATEWAY", "sandbox");
+    });
+    let said = fs::read_to_string(&log).expect("a text");
+    let of_seeds: Vec<_> = said.lines().filter(|line| line.contains("its seed is known")).collect();
+    assert!(matches!(of_seeds[..], [line] if line.contains("by-hand")), "{said}");
     for id in ["paid", &timed, &drawn] {
         assert_eq!(phase(&served, id), "paused", "{id}");
     }
     // Nobody but the organiser can open it, who alone can tell the value: it keeps no sale closed.
     assert_eq!(phase(&served, &promised), "prequeue");
+    assert_eq!(phase(&served, "by-hand"), "prequeue");
     let path = format!("/api/v1/admin/events/{promised}/open");
     served.ask("POST", &path, ADMIN_KEY, r#"{"public_value":"4 8 15"}"#);
     assert_eq!(phase(&served, &promised), "open");
@@ -394,6 +404,61 @@ fn a_sale_that_would_have_opened_since_is_paused_as_well() {
     assert!(names_in(&at("r")).iter().any(|name| name.starts_with("restored-")));
     let (_, report) = run_json(&["audit", "--json", "--data", text(&at("r"))]);
     assert_eq!(report["violations"], 0, "{report}");
+}
+
+#[test]
+fn a_session_that_was_ended_after_the_backup_is_not_back_after_a_restore() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let [data, backup, restored] = ["data", "backup", "restored"].map(|it| scratch.path().join(it));
+    let shop = Shop::open(&data);
+    let sessions = |served: &Served| {
+        let live = served.ask("GET", "/api/v1/admin/sessions", ADMIN_KEY, "");
+        live["sessions"].as_array().expect("a list").len()
+    };
+    let key = json!({ "key": ADMIN_KEY }).to_string();
+    shop.served.ask("POST", "/api/v1/session", "", &key);
+    assert_eq!(sessions(&shop.served), 1);
+    fine(&back_up(&data, &backup));
+    shop.served.ask("DELETE", "/api/v1/admin/sessions", ADMIN_KEY, "");
+    assert_eq!(sessions(&shop.served), 0);
+    shop.stop();
+    fine(&put_back(&backup, &restored));
+    let served = sandboxed(&restored, &["--accept-restored"]);
+    assert_eq!(sessions(&served), 0, "its cookie is worth nothing");
+    // From then on sessions outlive starts, as ever.
+    served.ask("POST", "/api/v1/session", "", &key);
+    assert_eq!(served.stop(), Some(0));
+    let served = sandboxed(&restored, &[]);
+    assert_eq!(sessions(&served), 1);
+    assert_eq!(served.stop(), Some(0));
+}
+
+#[test]
+fn the_number_of_a_backups_last_decision_accepts_that_backup_alone_and_once() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let [data, backup, restored] = ["data", "backup", "restored"].map(|it| scratch.path().join(it));
+    let shop = Shop::open(&data);
+    shop.buy(1);
+    shop.stop();
+    fine(&back_up(&data, &backup));
+    let decision = fine(&put_back(&backup, &restored))["decision"].as_u64().expect("a number");
+    let flag = |decision: u64| format!("--accept-restored={decision}");
+    let (code, said) = restored_start(&restored, &[&flag(decision + 1)]);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains(&format!("decision {decision}")), "{said}");
+    for phase in ["paused", "open"] {
+        let served = sandboxed(&restored, &[&flag(decision)]);
+        let event = served.ask("GET", "/api/v1/events/paid", "", "");
+        assert_eq!(event["phase"], phase, "{event}");
+        if phase == "paused" {
+            served.ask("POST", "/api/v1/admin/events/paid/resume", ADMIN_KEY, "{}");
+        }
+        assert_eq!(served.stop(), Some(0));
+    }
+    // What else does not fit is not accepted by it.
+    fs::remove_file(restored.join("witness.json")).expect("it is there");
+    let (code, said) = restored_start(&restored, &[&flag(decision)]);
+    assert_eq!(code, Some(4), "{said}");
 }
 
 #[test]

@@ -4,10 +4,11 @@
 mod cli_support;
 
 use cli_support::{ADMIN_KEY, Served, exchange, onrush, run_json};
+use onrush_store::embedded::{Options, Stepped};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::fs;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -248,7 +249,7 @@ fn a_journal_older_than_the_ledger_does_not_start_and_the_audit_names_what_is_mi
 fn a_start_that_accepts_and_ends_early_leaves_the_pausing_to_the_next_one() {
     let dir = tempfile::tempdir().expect("a directory");
     let served = Served::start(dir.path());
-    // The first of the events is the first to be paused, and cannot open without its seed.
+    // Without its seed it does not open while the other one is sold.
     let create = r#"{"event":"drawn","title":"Test","currency":"EUR","room":{"order":"draw"}}"#;
     served.ask("POST", "/api/v1/admin/events", ADMIN_KEY, create);
     let (seed, aside) = (dir.path().join("keys/seed-drawn"), dir.path().join("seed-aside"));
@@ -270,9 +271,15 @@ fn a_start_that_accepts_and_ends_early_leaves_the_pausing_to_the_next_one() {
     refused(shop.path(), &["--accept-restored"]);
     let note = shop.path().join("accepted.json");
     assert!(!note.exists(), "a start that is refused writes nothing");
-    let (code, said) = start(shop.path(), &["--accept-restored"]);
-    assert_eq!(code, Some(4), "{said}");
-    assert!(said.contains("drawn should have opened by now"), "{said}");
+    // The sandbox is opened after journal and ledger, and somebody else has its port.
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let settings = older.path().join("taken.toml");
+    let lines = format!("gateway = \"sandbox\"\n[sandbox]\nlisten = \"{address}\"\n");
+    fs::write(&settings, lines).expect("written");
+    let config = settings.to_str().expect("a plain path");
+    let (code, said) = start(shop.path(), &["--config", config, "--accept-restored"]);
+    assert!(code == Some(3) && said.contains(&address), "{code:?} {said}");
     assert!(note.exists());
 
     // The files fit by now; what was sold of the open event is free all the same.
@@ -379,7 +386,8 @@ fn a_start_that_is_refused_leaves_the_tables_of_a_version_before() {
             "DROP INDEX receipts_named; DROP TABLE events_over; DROP INDEX receipts_by_email; \
              ALTER TABLE receipts DROP COLUMN buyer_email_lower; DROP INDEX messages_by_booking; \
              DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; DROP INDEX requests_left_behind; \
-             ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 12",
+             DROP INDEX sagas_by_time; ALTER TABLE buyers DROP COLUMN owner_id; \
+             ALTER TABLE desk_entries DROP COLUMN paid_as; PRAGMA user_version = 12",
         )
         .expect("as a version before had it");
     drop(before);
@@ -425,6 +433,29 @@ fn a_damaged_page_of_the_ledger_does_not_start() {
         }
     }
     assert!(served.is_empty(), "{} of {pages}: {served:?}", served.len());
+}
+
+#[test]
+fn a_damaged_row_that_a_start_does_not_read_ends_the_server_and_is_found_by_the_next_start() {
+    let mut shop = Shop::sold();
+    shop.stop();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let options = Options { runtime: Some(runtime.handle().clone()), ..Options::default() };
+    let (engine, steps) = Stepped::open(shop.path(), options).expect("it opens");
+    steps.snapshot().expect("it is written");
+    steps.close();
+    drop(engine);
+    let journal = shop.path().join("engine.db");
+    change(&journal, "UPDATE journal SET body = 'x' || body WHERE seq = 2");
+    let served = Served::start(shop.path());
+    let mut connection = TcpStream::connect(served.address).expect("it listens");
+    // It may end before it answers.
+    drop(exchange(&mut connection, "GET", "/api/v1/admin/feed?after=0", ADMIN_KEY, "", ""));
+    assert_eq!(served.ended(), Some(4));
+    refused(shop.path(), &["the journal is damaged", "decision 2"]);
+    change(&journal, "UPDATE journal SET body = substr(body, 2) WHERE seq = 2");
+    assert_eq!(start(shop.path(), &[]).0, Some(0));
+    assert!(!shop.path().join("engine.damaged").exists());
 }
 
 #[test]

@@ -360,6 +360,25 @@ impl Starting {
 }
 
 #[test]
+fn a_key_file_that_is_away_ends_a_start_with_2_before_anything_is_drawn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [file, data] = ["onrush.toml", "data"].map(|name| folder.path().join(name));
+    let key =
+        "[[keys]]\nname = \"box-office\"\nscopes = [\"sell\"]\nfile = \"/nowhere/box-ofice\"\n";
+    std::fs::write(&file, key).expect("it is written");
+    let drawn = data.join("keys/admin-key.sha256");
+    let [file, data] = [file, data].map(|path| path.display().to_string());
+    let here = ["--listen", "127.0.0.1:0", "--operator-listen", "off"];
+    let output = run(&[&["serve", "--config", &file, "--data", &data][..], &here].concat());
+    let told = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("keys[0].file: /nowhere/box-ofice: No such file"), "{told}");
+    assert!(!told.contains("data directory"), "{told}");
+    // Nobody would ever be shown it.
+    assert!(!drawn.exists(), "{told}");
+}
+
+#[test]
 fn a_server_that_is_told_to_stop_while_it_starts_ends_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let door = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -3,7 +3,7 @@
 mod cli_support;
 
 use cli_support::{Served, example, onrush, run, run_json};
-use onrush_testkit::golden;
+use onrush_testkit::{Authority, golden};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -199,6 +199,12 @@ fn config_check_finds_every_secret_that_is_empty_or_misplaced_and_prints_none() 
     assert_eq!(check_config(&stripe(sk, whsec, &publishable(pk))).0, Some(0));
     let restricted = sk.replace("sk_", "rk_");
     assert_eq!(check_config(&stripe(&restricted, whsec, "")).0, Some(0));
+    // A test key is fine where nobody comes from outside, or where it is said.
+    let test = stripe(&sk.replace("live", "test"), whsec, "");
+    let reached = format!("listen = \"0.0.0.0:8080\"\n{test}");
+    assert_eq!(check_config(&test).0, Some(0));
+    assert_eq!(check_config(&format!("allow_sandbox = true\n{reached}")).0, Some(0));
+    assert_eq!(check_config(&reached.replace("test", "live")).0, Some(0));
     for (text, place, said) in [
         (stripe(sk, "", ""), "stripe.webhook_secret", "empty"),
         (stripe("", whsec, ""), "stripe.secret_key", "empty"),
@@ -212,6 +218,13 @@ fn config_check_finds_every_secret_that_is_empty_or_misplaced_and_prints_none() 
         (stripe("sk_live_1", whsec, ""), "stripe.secret_key", "too short"),
         (stripe("sk_51H8x2KLmNoPqRsTuVwXy", whsec, ""), "stripe.secret_key", "live_ or test_"),
         (stripe("hunter2hunter2hunter2", whsec, ""), "stripe.secret_key", "secret key (sk_"),
+        (reached.clone(), "stripe.secret_key", "takes no real money"),
+        (reached.replace("sk_", "rk_"), "stripe.secret_key", "set allow_sandbox = true"),
+        (
+            "listen = \"[::]:8080\"\ngateway = \"sandbox\"\n".into(),
+            "gateway",
+            "takes no real money",
+        ),
         (stripe(sk, whsec, &publishable(sk)), "stripe.publishable_key", "every buyer"),
         (
             stripe(sk, whsec, &publishable(&pk.replace("live", "test"))),
@@ -236,6 +249,21 @@ fn config_check_finds_every_secret_that_is_empty_or_misplaced_and_prints_none() 
             "blank",
         ),
         ("[sandbox]\nurl = \"ftp://x\"\n".into(), "sandbox.url", "http or https"),
+        (
+            "gateway = \"sandbox\"\n[sandbox]\nlisten = \"0.0.0.0:8090\"\n".into(),
+            "sandbox.listen",
+            "others reach this address",
+        ),
+        (
+            "gateway = \"sandbox\"\n[sandbox.faults]\ndeclined_pct = 101\n".into(),
+            "sandbox.faults",
+            "at most 100 together",
+        ),
+        (
+            "[[keys]]\nname = \"a\"\nscopes = [\"sell\"]\nfile = \"/nowhere/key\"\n".into(),
+            "keys[0].file",
+            "No such file",
+        ),
         ("admin_key = \"                \"\n".into(), "admin_key", "blank"),
         (format!("admin_key = \"{sk}\"\n"), "admin_key", "secret key of Stripe's"),
         (
@@ -299,6 +327,30 @@ fn config_check_tells_all_that_is_wrong_at_once() {
 }
 
 #[test]
+fn proxy_that_is_not_named_is_warned_of_and_one_that_is_everybody_is_refused() {
+    let https = "public_url = \"https://tickets.example\"\n";
+    let named = |networks: &str| format!("{https}trusted_proxies = [{networks}]\n");
+    for (text, is_warned_of) in [(https.to_owned(), true), (named("\"127.0.0.1\""), false)] {
+        let (code, told) = check_config(&text);
+        assert_eq!((code, told.contains("warning: trusted_proxies: ")), (Some(0), is_warned_of));
+        assert!(told.contains("can be used"), "{told}");
+    }
+    for everybody in ["\"0.0.0.0/0\"", "\"::/0\"", "\"10.0.0.5\", \"0.0.0.0/0\""] {
+        let (code, told) = check_config(&named(everybody));
+        assert_eq!(code, Some(2), "{everybody}");
+        assert!(told.contains("trusted_proxies: this is everybody"), "{told}");
+    }
+    let scratch = tempfile::tempdir().expect("a directory");
+    let log = scratch.path().join("log");
+    let served = Served::start_with_log(&scratch.path().join("data"), &log, |command| {
+        command.env("ONRUSH_PUBLIC_URL", "https://tickets.example");
+    });
+    assert_eq!(served.stop(), Some(0));
+    let log = std::fs::read_to_string(&log).expect("a log");
+    assert_eq!(log.matches("trusted_proxies: public_url is https").count(), 1, "{log}");
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_told_without_the_line_that_has_the_secret() {
     for text in [
         "[stripe]\nsecret_key = \"sk_live_51H8x2KLmNoPqRs\nwebhook_secret = \"x\"\n",
@@ -334,6 +386,30 @@ fn what_cannot_run_ends_with_3() {
     let output =
         run(&["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--data", &data]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
+fn half_a_new_certificate_is_told_by_the_check_and_a_start_may_be_tried_again() {
+    let (authority, scratch) = (Authority::new("ours"), tempfile::tempdir().expect("a directory"));
+    let written = authority.server().write(scratch.path(), "tls");
+    let (cert, key) = written.expect("they can be written");
+    std::fs::write(&key, authority.server().key).expect("a file");
+    let (cert, key) = (cert.display(), key.display());
+    let tls = format!("[tls]\ncert = \"{cert}\"\nkey = \"{key}\"\n");
+    let (code, told) = check_config(&format!("visitors_per_min = 0\n{tls}"));
+    assert_eq!(code, Some(2), "{told}");
+    for place in ["visitors_per_min", "tls.key"] {
+        assert!(told.contains(&format!("{place}:")), "{place}: {told}");
+    }
+
+    let [file, data] = ["onrush.toml", "data"].map(|name| scratch.path().join(name));
+    std::fs::write(&file, &tls).expect("a file");
+    let [file, data] = [file, data].map(|path| path.display().to_string());
+    let here = ["--listen", "127.0.0.1:0", "--operator-listen", "off"];
+    let output = run(&[&["serve", "--config", &file, "--data", &data][..], &here].concat());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("tls.key: the key belongs to another certificate"), "{told}");
 }
 
 #[test]

@@ -1,10 +1,12 @@
-//! Tickets, checked without a server.
+//! Tickets: checked without a server, and those of a key that somebody else has.
 
 mod cli_support;
 
-use cli_support::{ADMIN_KEY, Served, exchange, run};
+use cli_support::{ADMIN_KEY, Served, exchange, onrush, run};
 use serde_json::{Value, json};
+use std::fs;
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::Output;
 
 fn verify_offline(arguments: &[&str]) -> Output {
@@ -86,4 +88,63 @@ fn anybody_verifies_a_ticket_offline_with_the_published_keys() {
             assert_eq!(report["valid"], false, "{report}");
         }
     }
+}
+
+/// The names of the keys that sign tickets.
+fn ticket_keys(keys: &Path) -> Vec<String> {
+    let names = fs::read_dir(keys).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = names.map(|name| name.into_string().unwrap());
+    names.filter(|name| name.starts_with("ticket-")).collect()
+}
+
+#[test]
+fn tickets_of_the_only_key_are_void_once_it_is_retired_and_the_server_starts() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Served::start(data.path());
+    server.create_flash_sale("e", 10);
+    let visitor = server.visitor();
+    let post = |server: &Served, to: &str, token: &str, key: &str, body: &str| {
+        let mut connection = TcpStream::connect(server.address).unwrap();
+        exchange(&mut connection, "POST", to, token, key, body).unwrap()
+    };
+    let (to, wish) = ("/api/v1/events/e/bookings", r#"{"pools":{"ga":1}}"#);
+    let (_, held) = post(&server, to, &visitor, "k", wish);
+    let path = format!("/api/v1/bookings/{}", held["booking"].as_str().unwrap());
+    server.ask("POST", &format!("{path}/confirm"), &visitor, "{}");
+    let ticket = |server: &Served| {
+        let shown = server.ask("GET", &format!("{path}/tickets"), &visitor, "");
+        json!({ "code": shown["tickets"][0]["code"] }).to_string()
+    };
+    let scan =
+        |server: &Served, ticket: &str| post(server, "/api/v1/check-in", ADMIN_KEY, "", ticket);
+    let before = ticket(&server);
+    assert_eq!(server.stop(), Some(0));
+
+    let keys = data.path().join("keys");
+    let [key]: [String; 1] = ticket_keys(&keys).try_into().unwrap();
+    fs::write(keys.join("ticket-999999999999.key"), [7; 32]).unwrap();
+    let starts = || {
+        let mut command = onrush();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off"]);
+        command.args(["--stop-with-input", "--data"]).arg(data.path());
+        command.env("ONRUSH_ADMIN_KEY", ADMIN_KEY);
+        command.output().unwrap().status.code()
+    };
+    // One that is merely gone, or another one by that name, is taken for lost.
+    let retired = keys.join(format!("{key}.retired"));
+    let bytes = fs::read(keys.join(&key)).unwrap();
+    fs::remove_file(keys.join(&key)).unwrap();
+    assert_eq!(starts(), Some(4));
+    fs::write(&retired, [8; 32]).unwrap();
+    assert_eq!(starts(), Some(4));
+    fs::write(&retired, bytes).unwrap();
+    let server = Served::start(data.path());
+    let (status, refused) = scan(&server, &before);
+    assert_eq!((status, &refused["code"]), (422, &json!("TICKET_NOT_GENUINE")));
+    let (status, let_in) = scan(&server, &ticket(&server));
+    assert_eq!(status, 200, "{let_in}");
+    assert_eq!(server.stop(), Some(0));
+    // Nor is it missed later.
+    fs::remove_file(&retired).unwrap();
+    assert_eq!(starts(), Some(0));
 }

@@ -25,6 +25,8 @@ pub(crate) struct Catalogue {
     pub(crate) tickets_elsewhere: String,
     pub(crate) open_booking: String,
     pub(crate) open_booking_secret: String,
+    /// What follows where money goes back to a bank.
+    pub(crate) takes_days: String,
     pub(crate) booking_confirmed: Wording,
     pub(crate) booking_confirmed_late: Wording,
     pub(crate) booking_expired: Wording,
@@ -107,6 +109,7 @@ mod tests {
                 (&texts.bring_proof, 0),
                 (&texts.tickets_here, 0),
                 (&texts.open_booking_secret, 0),
+                (&texts.takes_days, 0),
                 (&texts.greeting_without_name, 0),
             ] {
                 assert_eq!(gaps(text), count, "{language}: {text}");

@@ -14,7 +14,7 @@ use onrush_store::embedded::Clock;
 use std::collections::{HashSet, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -45,8 +45,10 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// What came of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// It arrived, or nobody is to be told any more.
+    /// It arrived.
     Done,
+    /// Nobody is to be told any more, which says nothing of the channel.
+    Needless,
     /// It did not arrive, and may later.
     Failed(String),
     /// It is not to be sent before something else has ended, which is nobody's failure.
@@ -80,6 +82,7 @@ pub struct Courier {
     clock: Clock,
     bell: Notify,
     troubles: Troubles,
+    last_arrival: Mutex<Option<Time>>,
 }
 
 /// What a courier has in hand.
@@ -97,7 +100,20 @@ impl Courier {
     /// A courier who has not started yet.
     #[must_use]
     pub fn new(channel: Arc<dyn Channel>, ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
-        Self { channel, ledger, clock, bell: Notify::new(), troubles: Troubles::default() }
+        let (bell, troubles, last_arrival) = (Notify::new(), Troubles::default(), Mutex::default());
+        Self { channel, ledger, clock, bell, troubles, last_arrival }
+    }
+
+    /// The name of the channel.
+    #[must_use]
+    pub fn channel(&self) -> &str {
+        self.channel.name()
+    }
+
+    /// When a message last arrived; `None` if none has since this courier began.
+    #[must_use]
+    pub fn last_arrival(&self) -> Option<Time> {
+        *self.last_arrival.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says that there may be something new in the outbox.
@@ -234,9 +250,9 @@ impl Courier {
         let attempt = self.channel.attempt(message).instrument(span.clone()).await;
         came_to(&span, &attempt);
         let at = self.clock.now();
-        self.say(&attempt, at);
+        self.say(&attempt, attempts, at);
         let outcome = match attempt {
-            Attempt::Done => Delivered::Done,
+            Attempt::Done | Attempt::Needless => Delivered::Done,
             Attempt::Failed(error) => {
                 let again = at.plus_ms(pause_ms(attempts, u64::from_le_bytes(random())));
                 match is_given_up(attempts, again.since_ms(since)) {
@@ -261,16 +277,19 @@ impl Courier {
         (id, outcome)
     }
 
-    /// Says why nothing arrives, once a minute at most, and that it does again.
-    fn say(&self, attempt: &Attempt, at: Time) {
+    /// Says why nothing arrives, once a minute at most, and that what failed does again.
+    fn say(&self, attempt: &Attempt, attempts: u32, at: Time) {
         let (channel, setting) = (self.channel.name(), self.channel.setting());
         match attempt {
-            Attempt::Done if self.troubles.arrived() => {
-                tracing::info!(channel, "messages arrive again");
+            Attempt::Done => {
+                *self.last_arrival.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+                if self.troubles.arrived(attempts, at) {
+                    tracing::info!(channel, "messages arrive again");
+                }
             }
             // What never will arrive is told by itself. Neither that nor what waits for something else
             // says anything of the others.
-            Attempt::Done | Attempt::NotYet(_) | Attempt::Hopeless(_) => {}
+            Attempt::Needless | Attempt::NotYet(_) | Attempt::Hopeless(_) => {}
             Attempt::Failed(why) => {
                 if let Some(failed) = self.troubles.failed(at) {
                     let why = without_addresses(why);
@@ -319,7 +338,7 @@ fn attempt_span(channel: &str, message: &Message, attempts: u32) -> Span {
 
 fn came_to(span: &Span, attempt: &Attempt) {
     let (outcome, is_error) = match attempt {
-        Attempt::Done => ("done", false),
+        Attempt::Done | Attempt::Needless => ("done", false),
         Attempt::Failed(_) => ("failed", true),
         Attempt::NotYet(_) => ("not_yet", false),
         Attempt::Hopeless(_) => ("hopeless", true),

@@ -44,6 +44,8 @@ pub struct Facts<'a> {
     pub currency: Currency,
     /// What goes back.
     pub refund_minor: i64,
+    /// How that goes back.
+    pub refund_by: RefundBy,
     /// Why it was cancelled, or nothing.
     pub why: &'a str,
     /// Whether it was confirmed after its hold had run out.
@@ -56,6 +58,15 @@ pub struct Facts<'a> {
     pub url: Option<&'a str>,
     /// Whether that address opens the booking to whoever has it.
     pub url_is_secret: bool,
+}
+
+/// How money goes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefundBy {
+    /// The gateway gives it back, to where it came from.
+    Gateway,
+    /// An operator did, by other means.
+    Hand,
 }
 
 /// A mail without its address.
@@ -80,10 +91,11 @@ pub fn compose(facts: &Facts<'_>) -> Option<Letter> {
         None => texts.greeting_without_name.clone(),
         Some(name) => fill(&texts.greeting, &[("name", &name)]),
     };
+    let said = said(texts, wording, facts);
     let rows = rows(texts, facts);
     let tickets = Tickets::new(texts, facts);
 
-    let mut text = format!("{greeting}\n\n{}\n\n", wording.text);
+    let mut text = format!("{greeting}\n\n{said}\n\n");
     for (label, value) in &rows {
         line(&mut text, &format!("{label}: {value}"));
     }
@@ -108,7 +120,7 @@ pub fn compose(facts: &Facts<'_>) -> Option<Letter> {
         "<!DOCTYPE html><html lang=\"{language}\"><head><meta charset=\"utf-8\"></head>\
          <body style=\"font-family:sans-serif\"><p>{}</p><p>{}</p><table>",
         escaped(&greeting),
-        escaped(&wording.text)
+        escaped(&said)
     );
     for (label, value) in &rows {
         let (label, value) = (escaped(label), escaped(value));
@@ -153,6 +165,16 @@ fn wording<'t>(texts: &'t Catalogue, facts: &Facts<'_>) -> Option<&'t Wording> {
         PAYMENT_LATE_REFUNDED if facts.booked => Some(&texts.payment_sent_back),
         PAYMENT_LATE_REFUNDED => Some(&texts.payment_late_refunded),
         _ => None,
+    }
+}
+
+/// What a mail says first. Money that goes back takes its time at the buyer's bank, unless it was given
+/// back by hand.
+fn said(texts: &Catalogue, wording: &Wording, facts: &Facts<'_>) -> String {
+    let goes_back = [BOOKING_REFUNDED, PAYMENT_LATE_REFUNDED].contains(&facts.kind);
+    match facts.refund_by {
+        RefundBy::Gateway if goes_back => format!("{} {}", wording.text, texts.takes_days),
+        RefundBy::Gateway | RefundBy::Hand => wording.text.clone(),
     }
 }
 
@@ -353,6 +375,7 @@ mod tests {
             tax: None,
             currency: "EUR".parse().unwrap(),
             refund_minor: 0,
+            refund_by: RefundBy::Gateway,
             why: "",
             late: false,
             booked: false,
@@ -532,6 +555,32 @@ mod tests {
             assert!(labels.next().is_some_and(|label| label.ends_with("Child  - Ticket 9: <b>")));
             assert_eq!(labels.next(), None, "{}", letter.text);
             assert!(letter.html.contains("Child  - Ticket 9: &lt;b&gt;"), "{}", letter.html);
+        }
+    }
+
+    #[test]
+    fn money_that_was_given_back_by_hand_is_at_no_bank() {
+        for language in ["en", "th", "vi", "ko", "id"] {
+            let takes_days = &closest(language).1.takes_days;
+            for (kind, booked) in [
+                (BOOKING_REFUNDED, false),
+                (PAYMENT_LATE_REFUNDED, false),
+                (PAYMENT_LATE_REFUNDED, true),
+            ] {
+                for refund_by in [RefundBy::Gateway, RefundBy::Hand] {
+                    let letter = letter(|facts| {
+                        (facts.language, facts.kind) = (language, kind);
+                        (facts.booked, facts.refund_by) = (booked, refund_by);
+                    });
+                    let letter = letter.unwrap();
+                    for content in [&letter.text, &letter.html] {
+                        let by_gateway = refund_by == RefundBy::Gateway;
+                        assert_eq!(content.contains(takes_days), by_gateway, "{content}");
+                    }
+                }
+            }
+            let confirmed = letter(|facts| facts.language = language).unwrap();
+            assert!(!confirmed.text.contains(takes_days), "{}", confirmed.text);
         }
     }
 

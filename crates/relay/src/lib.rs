@@ -20,6 +20,7 @@ pub use deps::RelayDeps;
 use courier::{Channel, Courier};
 use messages::Channels;
 use onrush_base::config::{Config, ConfigError};
+use onrush_core::Time;
 use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -60,6 +61,11 @@ impl Relay {
     #[must_use]
     pub fn channels(&self) -> &Channels {
         &self.channels
+    }
+
+    /// When a message last arrived over each channel, if one has since this node began.
+    pub fn last_arrivals(&self) -> impl Iterator<Item = (&str, Option<Time>)> {
+        self.couriers.iter().map(|courier| (courier.channel(), courier.last_arrival()))
     }
 
     /// Says that there may be something new to deliver. Cheap, and harmless if there is not.

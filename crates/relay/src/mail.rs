@@ -2,11 +2,12 @@
 //!
 //! Anyone can type anyone's address. So nothing is sent about a booking that nobody tried to pay
 //! for, and mail about one that no money was taken for repeats nothing that its buyer typed, and
-//! comes at most once a day to an address for an event. Mail about money is never held back.
+//! comes at most once a day to an address for an event. Mail about money is never held back, nor is
+//! what an organiser has sent again.
 
 use crate::courier::{Attempt, Attempting, Channel};
 use crate::deps::RelayDeps;
-use crate::letter::{Facts, Letter, addressable, compose, one_line};
+use crate::letter::{Facts, Letter, RefundBy, addressable, compose, one_line};
 use crate::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, MAIL};
 use crate::smtp::{PARALLEL, Smtp};
 use crate::trouble::without_addresses;
@@ -19,6 +20,7 @@ use onrush_base::config::ConfigError;
 use onrush_base::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED};
 use onrush_base::config::relay::MailSettings;
 use onrush_base::tickets::{Confirmed, TicketSigner};
+use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::question::EventNow;
@@ -41,12 +43,13 @@ use std::time::Duration;
 
 pub use lettre::Message as Mail;
 
-/// How long one attempt may take altogether.
-const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long it may take to read what a mail is about, and to write it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What takes mail: the shop's SMTP server, or a simulated one.
 pub trait MailServer: Send + Sync + 'static {
-    /// Hands over one mail.
+    /// Hands over one mail. It ends in bounded time, but waits for the answer of a slow server: that one
+    /// may have the mail already.
     fn send(&self, mail: Mail) -> Sending<'_>;
 }
 
@@ -58,8 +61,21 @@ pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<(), NotTaken>> + Send 
 pub struct NotTaken {
     /// What it answered, if it answered.
     pub code: Option<u16>,
+    /// What it had been asked.
+    pub asked: Asked,
     /// What went wrong.
     pub said: String,
+}
+
+/// What a server had been asked when it did not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// To be there, to let the shop log in, and to send in its name.
+    Session,
+    /// To deliver to the buyer.
+    Receiver,
+    /// To take what the mail says.
+    Content,
 }
 
 /// The channel to buyers.
@@ -78,13 +94,19 @@ struct Work {
     links: Arc<BookingLinks>,
 }
 
+/// A mail and the address that it goes to, or what came of its message without one.
+type Written = Result<(Mail, String), Attempt>;
+
 /// What the body of a message may say, as far as a mail needs it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Said {
     refund_minor: i64,
+    by_hand: bool,
     why: String,
     late: bool,
+    /// Since when the booking is confirmed, if an organiser has that told again.
+    confirmed_at: Option<Time>,
 }
 
 impl MailChannel {
@@ -146,41 +168,54 @@ impl Channel for MailChannel {
     fn attempt(&self, message: Message) -> Attempting {
         let work = self.work.clone();
         Box::pin(async move {
-            match tokio::time::timeout(TIMEOUT, work.attempt(&message)).await {
-                Ok(Ok(attempt)) => attempt,
-                Ok(Err(error)) => Attempt::Failed(format!("the ledger: {error}")),
-                Err(_) => Attempt::Failed("the mail server took too long".into()),
+            let written = tokio::time::timeout(WRITE_TIMEOUT, work.written(&message)).await;
+            let (mail, email) = match written {
+                Ok(Ok(Ok(written))) => written,
+                Ok(Ok(Err(attempt))) => return attempt,
+                Ok(Err(error)) => return Attempt::Failed(format!("the ledger: {error}")),
+                Err(_) => return Attempt::Failed("the mail took too long to write".into()),
+            };
+            match work.server.send(mail).await {
+                Ok(()) => Attempt::Done,
+                Err(why) => failed(&why, &email),
             }
         })
     }
 }
 
 impl Work {
-    async fn attempt(self: &Arc<Self>, message: &Message) -> Result<Attempt, LedgerError> {
-        let Some(id) = &message.booking else { return Ok(Attempt::Done) };
+    /// The mail, and to whom it goes; or what came of the message without one.
+    async fn written(self: &Arc<Self>, message: &Message) -> Result<Written, LedgerError> {
+        let Some(id) = &message.booking else { return Ok(Err(Attempt::Needless)) };
+        // Whichever link counts by now: an earlier one may have been withdrawn since this was to be told.
+        let generation = self.ledger.link_generation(id).await?;
         // Who the buyer is, is asked only now: they may have asked to be forgotten.
-        let Some(mut buyer) = self.ledger.buyer(id).await? else { return Ok(Attempt::Done) };
+        let Some(mut buyer) = self.ledger.buyer(id).await? else {
+            return Ok(Err(Attempt::Needless));
+        };
         if buyer.email.is_empty() {
-            return Ok(Attempt::Done);
+            return Ok(Err(Attempt::Needless));
         }
         let booking = self.ledger.booking(id).await?;
         if message.kind == BOOKING_EXPIRED {
             // Money that came late has bought them: nobody is to hear that they are on sale again.
             if booking.as_ref().is_some_and(|booking| was_sold(booking.status)) {
-                return Ok(Attempt::Done);
+                return Ok(Err(Attempt::Needless));
             }
             match self.tried_in_vain(id).await? {
                 Some(true) => {}
-                Some(false) => return Ok(Attempt::Done),
-                None => return Ok(Attempt::NotYet("the payment's end is not known yet".into())),
+                Some(false) => return Ok(Err(Attempt::Needless)),
+                None => {
+                    return Ok(Err(Attempt::NotYet("the payment's end is not known yet".into())));
+                }
             }
         }
         let Some(booking) = booking else {
-            return Ok(Attempt::Failed("the booking is not in the ledger yet".into()));
+            return Ok(Err(Attempt::Failed("the booking is not in the ledger yet".into())));
         };
         // Void tickets are not sent. That the booking was cancelled is another mail.
         if message.kind == BOOKING_CONFIRMED && booking.status != HoldStatus::Confirmed {
-            return Ok(Attempt::Done);
+            return Ok(Err(not_confirmed(message, booking.status)));
         }
         if message.kind == BOOKING_EXPIRED || booking.amount_minor == 0 {
             buyer.name.clear();
@@ -190,17 +225,19 @@ impl Work {
             let at = self.clock.now();
             if !self.ledger.may_mail(address, &message.event, &message.id, at).await? {
                 tracing::info!(message = %message.id, "a mail was left out: the address had one");
-                return Ok(Attempt::Done);
+                return Ok(Err(Attempt::Needless));
             }
         }
         // A mail that tells of no tax where there is one must not go out.
         let Settings { title, tax, .. } = match self.settings(&message.event).await? {
             Ok(settings) => settings,
-            Err(why) => return Ok(Attempt::Failed(why.to_string())),
+            Err(why) => return Ok(Err(Attempt::Failed(why.to_string()))),
         };
         let texts = self.texts(&message.event, &buyer.language, &title).await?;
-        // Whichever link counts by now: an earlier one may have been withdrawn since this was to be told.
-        let generation = self.ledger.link_generation(id).await?;
+        // Nobody gets the link of whoever was put in their place meanwhile, nor one that was withdrawn.
+        if self.ledger.link_generation(id).await? != generation {
+            return Ok(Err(Attempt::NotYet("the booking's links were withdrawn just now".into())));
+        }
         let email = buyer.email.clone();
         let (work, message) = (self.clone(), message.clone());
         // Signatures and pictures of many tickets take long, and others wait for this thread.
@@ -209,15 +246,12 @@ impl Work {
             Some(work.mail(&message.id, &buyer, letter))
         });
         let mail = match written.await {
-            Ok(None) => return Ok(Attempt::Done),
+            Ok(None) => return Ok(Err(Attempt::Needless)),
             Ok(Some(Ok(mail))) => mail,
-            Ok(Some(Err(why))) => return Ok(Attempt::Hopeless(why)),
-            Err(_) => return Ok(Attempt::Failed("the mail could not be written".into())),
+            Ok(Some(Err(why))) => return Ok(Err(Attempt::Hopeless(why))),
+            Err(_) => return Ok(Err(Attempt::Failed("the mail could not be written".into()))),
         };
-        Ok(match self.server.send(mail).await {
-            Ok(()) => Attempt::Done,
-            Err(why) => failed(&why, &email),
-        })
+        Ok(Ok((mail, email)))
     }
 
     /// Whether somebody really tried to pay for a booking, and no money was taken: it was set aside
@@ -296,9 +330,8 @@ impl Work {
             user: &booking.user,
             lines: &booking.lines,
             types: booking.types.as_deref(),
-            // It happened when the booking was confirmed, so that these are the tickets that
-            // everybody else sees.
-            at: message.at,
+            // When the booking was confirmed, so that these are the tickets that everybody else sees.
+            at: said.confirmed_at.unwrap_or(message.at),
         };
         let tickets = match message.kind.as_str() {
             BOOKING_CONFIRMED => self.tickets.sign_all(confirmed),
@@ -319,6 +352,7 @@ impl Work {
             tax,
             currency: booking.currency,
             refund_minor: said.refund_minor,
+            refund_by: if said.by_hand { RefundBy::Hand } else { RefundBy::Gateway },
             why: if message.kind == BOOKING_CANCELLED { &said.why } else { "" },
             late: said.late,
             booked: booking.status == HoldStatus::Confirmed,
@@ -362,13 +396,31 @@ fn was_sold(status: HoldStatus) -> bool {
     }
 }
 
+/// What comes of the confirmation of a booking that is not confirmed as far as the ledger knows: it is not
+/// any more, or, where the confirmation is sent again, the ledger may not have heard of it yet.
+fn not_confirmed(message: &Message, status: HoldStatus) -> Attempt {
+    let said: Said = serde_json::from_str(&message.body).unwrap_or_default();
+    let is_sent_again = said.confirmed_at.is_some();
+    match status {
+        HoldStatus::Held | HoldStatus::Paying | HoldStatus::Expired if is_sent_again => {
+            Attempt::Failed("the ledger does not know yet that the booking is confirmed".into())
+        }
+        HoldStatus::Held
+        | HoldStatus::Paying
+        | HoldStatus::Confirmed
+        | HoldStatus::Released
+        | HoldStatus::Expired
+        | HoldStatus::Cancelled => Attempt::Needless,
+    }
+}
+
 /// Whether a stranger could have it sent at no cost: without money, and by their own doing.
 fn is_limited(message: &Message, booking: &Booking) -> bool {
+    let said: Said = serde_json::from_str(&message.body).unwrap_or_default();
     match message.kind.as_str() {
         BOOKING_EXPIRED => true,
-        BOOKING_CONFIRMED => booking.amount_minor == 0,
+        BOOKING_CONFIRMED => booking.amount_minor == 0 && said.confirmed_at.is_none(),
         BOOKING_CANCELLED => {
-            let said: Said = serde_json::from_str(&message.body).unwrap_or_default();
             booking.amount_minor == 0
                 && [CANCELLED_BY_BUYER, CANCELLED_BY_LINK].contains(&said.why.as_str())
         }
@@ -391,15 +443,23 @@ fn address_hash(email: &str) -> [u8; 32] {
 
 /// What a failure means. Only what is said of this address is final: the rest is the server's
 /// trouble or ours. 550 is said of mailboxes that are not there, and of relaying, quotas and
-/// policies: which of them, the enhanced code after it tells (RFC 3463), if there is one.
-fn failed(why: &NotTaken, email: &str) -> Attempt {
+/// policies: which of them, the enhanced code after it tells (RFC 3463). Without one it is the
+/// mailbox if the server was asked to deliver to it, and a policy if it has the content
+/// (RFC 5321, 4.2.3 and 4.3.2). Before either it knows nothing of the address.
+pub(crate) fn failed(why: &NotTaken, email: &str) -> Attempt {
     let said = one_line(&why.said).replace(email, "(the buyer's address)");
     // It is kept after the buyer is erased, and servers spell addresses as they like, or tell others.
     let kept = without_addresses(&said);
-    match why.code {
-        Some(550 | 551 | 553) if enhanced(&said).is_none_or(is_of_the_mailbox) => {
-            Attempt::Hopeless(kept)
+    let is_final = match why.asked {
+        Asked::Session => false,
+        // Many servers say only here what they have against the sender or the connection.
+        Asked::Receiver => {
+            enhanced(&said).map_or_else(|| !is_of_the_sender(&said), is_of_the_mailbox)
         }
+        Asked::Content => enhanced(&said).is_some_and(is_of_the_mailbox),
+    };
+    match why.code {
+        Some(550 | 551 | 553) if is_final => Attempt::Hopeless(kept),
         Some(_) | None => Attempt::Failed(kept),
     }
 }
@@ -414,10 +474,28 @@ fn enhanced(said: &str) -> Option<(u16, u16)> {
     })
 }
 
-/// Whether an enhanced code says that this mailbox is none, or is closed; 1.7 and 1.8 are of the
-/// sender's, which is the shop's own.
+/// Whether a refusal without an enhanced code is of whoever sends, by its words. In doubt it is, and is
+/// tried again.
+fn is_of_the_sender(said: &str) -> bool {
+    let said = said.to_lowercase();
+    let words = [
+        "relay",
+        "sender",
+        "authent",
+        "prohibit",
+        "policy",
+        "quota",
+        "limit",
+        "blocked",
+        "blacklist",
+    ];
+    words.iter().any(|word| said.contains(word))
+}
+
+/// Whether an enhanced code says that this mailbox is none, or is closed; 1.0 says nothing of what it is
+/// about, and 1.7 and 1.8 are of the sender's address, which is the shop's own.
 const fn is_of_the_mailbox((subject, detail): (u16, u16)) -> bool {
-    matches!((subject, detail), (1, 0..=6 | 9..) | (2, 1))
+    matches!((subject, detail), (1, 1..=6 | 9..) | (2, 1))
 }
 
 #[cfg(test)]
@@ -432,8 +510,11 @@ mod tests {
             (Some(550), "permanent error (550): 5.2.1 mailbox disabled", true),
             (Some(553), "permanent error (553): 5.1.3 bad address", true),
             (Some(551), "permanent error (551): elsewhere", true),
+            (Some(550), "permanent error (550): relay not permitted", false),
+            (Some(550), "permanent error (550): Sender verify failed", false),
             // Versions and addresses of servers are no codes.
             (Some(550), "permanent error (550): mx5.1.22.7 says no, try 127.5.7.1", true),
+            (Some(550), "permanent error (550): 5.1.0 policy violation", false),
             (Some(550), "permanent error (550): 5.1.8 bad sender's system address", false),
             (Some(550), "permanent error (550): 5.7.1 relaying denied", false),
             (Some(550), "permanent error (550): 5.4.5 daily quota exceeded", false),
@@ -442,8 +523,19 @@ mod tests {
             (Some(451), "transient error (451): not now", false),
             (None, "no connection", false),
         ] {
-            let attempt = failed(&NotTaken { code, said: said.into() }, "ann@x.org");
-            assert_eq!(matches!(attempt, Attempt::Hopeless(_)), is_final, "{said}: {attempt:?}");
+            for (asked, may_be_final) in [
+                (Asked::Session, false),
+                (Asked::Receiver, true),
+                (Asked::Content, enhanced(said).is_some()),
+            ] {
+                let attempt = failed(&NotTaken { code, asked, said: said.into() }, "ann@x.org");
+                let expected = is_final && may_be_final;
+                assert_eq!(
+                    matches!(attempt, Attempt::Hopeless(_)),
+                    expected,
+                    "{said}: {attempt:?}"
+                );
+            }
         }
     }
 
@@ -457,7 +549,8 @@ mod tests {
             // The code counts also where the word that it stands in is not kept.
             (550, "550 5.7.1<ann@X.org> relaying denied", "550 … relaying denied", false),
         ] {
-            let attempt = failed(&NotTaken { code: Some(code), said: said.into() }, "Ann@x.org");
+            let (code, asked) = (Some(code), Asked::Receiver);
+            let attempt = failed(&NotTaken { code, asked, said: said.into() }, "Ann@x.org");
             let kept = kept.to_owned();
             let expected = if is_final { Attempt::Hopeless(kept) } else { Attempt::Failed(kept) };
             assert_eq!(attempt, expected, "{said}");

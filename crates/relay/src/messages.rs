@@ -11,17 +11,25 @@ use onrush_base::config::kinds::{
 };
 use onrush_core::Time;
 use onrush_core::change::{BookingChange, Change, HoldChange};
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::delivery::Message;
 use onrush_ledger::desk::{DeskEntry, DeskKind};
-use onrush_ledger::money::Refund;
+use onrush_ledger::money::{Refund, RefundCause};
 use serde_json::{Value, json};
 
 /// Why a buyer's own cancellation happened.
 pub const CANCELLED_BY_BUYER: &str = "cancelled by the buyer";
 /// Why a cancellation by whoever has the booking's link happened.
 pub const CANCELLED_BY_LINK: &str = "cancelled with the booking's link";
+
+/// Why money went back because an operator said so. Whoever is told reads it: who it was stays inside.
+pub const BY_OPERATOR: &str = "an operator had it given back";
+/// How programs of before began the same, and went on with who it was.
+const BY_WHOM: &str = "refunded by ";
+/// What it says of money that an operator gave back without the gateway.
+pub const BY_HAND: &str = "given back by other means than the gateway";
 
 /// The channel to buyers.
 pub const MAIL: &str = "mail";
@@ -140,25 +148,52 @@ pub fn of_change(
     message(told, kind, event, id, at, facts, channels)
 }
 
+/// The confirmation of a booking that is confirmed since `confirmed_at`, for its buyer alone once more,
+/// who may have another address by now; `None` if buyers are not written to. `wish` names what was
+/// asked for: the same wish is the same message.
+#[must_use]
+pub fn confirmed_again(
+    wish: u128,
+    at: Time,
+    confirmed_at: Time,
+    event: &EventId,
+    booking: &BookingId,
+    channels: &Channels,
+) -> Option<Message> {
+    channels.contains(MAIL).then(|| Message {
+        id: format!("{event}-again-{wish:032x}"),
+        kind: BOOKING_CONFIRMED.to_owned(),
+        event: event.clone(),
+        booking: Some(booking.clone()),
+        at,
+        body: json!({ "confirmed_at": confirmed_at }).to_string(),
+        // Nothing has happened that other systems would have to be told.
+        channels: vec![MAIL.to_owned()],
+    })
+}
+
 /// What is to be told of a refund that is done: money that came too late is back, or else the
-/// booking was cancelled.
+/// booking was cancelled. `status` is how the booking stands, if that is known: the booking's own payment
+/// may have bought it all the same.
 #[must_use]
 pub fn refund_done(
     refund: &Refund,
     event: &EventId,
     at: Time,
-    booking: Option<&Booking>,
+    status: Option<HoldStatus>,
     channels: &Channels,
 ) -> Option<Message> {
     let kind = if refund.cause.is_late() { PAYMENT_LATE_REFUNDED } else { BOOKING_REFUNDED };
-    let more = json!({
+    let names_operator = refund.cause == RefundCause::Operator && refund.why.starts_with(BY_WHOM);
+    let facts = json!({
         "refund_minor": refund.amount_minor,
         "currency": refund.currency,
         "payment": refund.payment,
-        "why": refund.why,
-        "booking_status": booking.map(|booking| booking.status),
+        "why": if names_operator { BY_OPERATOR } else { &*refund.why },
+        "booking_status": status,
+        "by_hand": (refund.why == BY_HAND).then_some(true),
     });
-    let facts = joined(booking.map(facts_of).unwrap_or_else(|| json!({})), more);
+    let facts = joined(json!({}), facts);
     // Colons have no place in the ids of messages, which become parts of addresses. With the time of
     // its row: in an older ledger that was accepted, refunds are numbered again.
     let id = format!("{}-{}", refund.refund.replace(':', "-"), refund.created_at.0);
@@ -238,10 +273,8 @@ fn message(
 mod tests {
     use super::*;
     use onrush_core::change::SaleChange;
-    use onrush_core::hold::HoldStatus;
     use onrush_core::lines::{Lines, PoolLine};
     use onrush_core::spec::Reason;
-    use onrush_ledger::money::RefundCause;
 
     fn channels(kinds: Option<&[&str]>) -> Channels {
         let kinds = kinds.map(|kinds| kinds.iter().map(|&kind| kind.to_owned()).collect());
@@ -343,6 +376,22 @@ mod tests {
     }
 
     #[test]
+    fn a_confirmation_is_told_to_its_buyer_again_and_to_nobody_else() {
+        let (event, booking) = ("e".parse().unwrap(), "e.1".parse().unwrap());
+        let again = |wish, channels: &Channels| {
+            confirmed_again(wish, Time(9), Time(5), &event, &booking, channels)
+        };
+        let message = again(255, &channels(None)).unwrap();
+        assert_eq!(message.id, format!("e-again-{:0>32}", "ff"));
+        assert_eq!((message.kind.as_str(), message.at), (BOOKING_CONFIRMED, Time(9)));
+        assert_eq!(message.channels, ["mail"]);
+        assert_eq!(value(&message.body), json!({"confirmed_at": 5}));
+        assert_ne!(again(254, &channels(None)).unwrap().id, message.id);
+        let without_mail = Channels { mail: false, ..channels(None) };
+        assert_eq!(again(255, &without_mail), None);
+    }
+
+    #[test]
     fn a_refund_is_told_once_under_its_own_name() {
         let refund = |cause| Refund {
             refund: "refund:e.1:1".into(),
@@ -369,7 +418,22 @@ mod tests {
             let message = message.unwrap();
             assert_eq!((message.id.as_str(), message.kind.as_str()), ("refund-e.1-1-1", kind));
             assert_eq!(value(&message.body)["refund_minor"], 30);
+            assert_eq!(value(&message.body).get("booking_status"), None);
         }
+        let stray = refund(RefundCause::Stray);
+        let status = Some(HoldStatus::Confirmed);
+        let beside = refund_done(&stray, &event, Time(3), status, &channels(None)).unwrap();
+        assert_eq!(value(&beside.body)["booking_status"], "confirmed");
+        // An operator's, as it is written down and as it was before.
+        for why in [BY_OPERATOR, "refunded by bo"] {
+            let by_operator = Refund { why: why.into(), ..refund(RefundCause::Operator) };
+            let told = refund_done(&by_operator, &event, Time(3), None, &channels(None)).unwrap();
+            assert_eq!(value(&told.body)["why"], BY_OPERATOR);
+        }
+        let by_hand = Refund { why: BY_HAND.into(), ..refund(RefundCause::Cancelled) };
+        let told = refund_done(&by_hand, &event, Time(3), None, &channels(None)).unwrap();
+        assert_eq!(value(&told.body)["by_hand"], true);
+        assert_eq!(value(&beside.body).get("by_hand"), None);
         // Another refund of the same number, after an older ledger was accepted.
         let again = Refund { created_at: Time(9), ..refund(RefundCause::Cancelled) };
         let again = refund_done(&again, &event, Time(9), None, &channels(None)).unwrap();

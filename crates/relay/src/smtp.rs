@@ -3,13 +3,21 @@
 //! A connection is used again only after a mail that the server took on it. One whose mail was given
 //! up half-way still has answers to come: whoever used it next would take them for their own, and
 //! could hold a mail for delivered that the server refused.
+//!
+//! Each step has as long as RFC 5321 (4.5.3.2) gives it. A server that looks into a mail for minutes may
+//! have taken it all the while: whoever does not wait for its answer sends the mail again, and again.
 
-use crate::mail::{Mail, MailServer, NotTaken, Sending};
+use crate::mail::{Asked, Mail, MailServer, NotTaken, Sending};
+use lettre::address::Envelope;
+use lettre::transport::smtp::Error;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{
     AsyncSmtpConnection, Certificate, CertificateStore, Identity, TlsParameters,
 };
-use lettre::transport::smtp::{Error, extension::ClientId};
+use lettre::transport::smtp::commands::{self, Data, Rcpt};
+use lettre::transport::smtp::extension::{
+    ClientId, Extension, MailBodyParameter, MailParameter, ServerInfo,
+};
 use onrush_base::config::ConfigError;
 use onrush_base::config::relay::{MailSettings, Tls};
 use onrush_tls::{Certificates, why_refused};
@@ -18,8 +26,12 @@ use std::time::{Duration, Instant};
 
 /// Connections to the server at a time.
 pub(crate) const PARALLEL: usize = 4;
-/// How long connecting, or asking whether a connection is still there, may take.
+/// How long connecting, asking whether a connection is still there, or a goodbye may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a greeting with TLS and the login may take, and a command: five minutes.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long it may take to write a mail, and until the server has taken it: three minutes and ten.
+const CONTENT_TIMEOUT: Duration = Duration::from_secs(780);
 /// How long a connection is kept for the next mail.
 const KEEP: Duration = Duration::from_secs(60);
 /// What the settings call the certificates.
@@ -64,12 +76,18 @@ impl Smtp {
         Ok(Self { host, port, wire, credentials, hello, idle })
     }
 
-    async fn hand_over(&self, mail: &Mail) -> Result<(), Error> {
+    async fn hand_over(&self, mail: &Mail) -> Result<(), NotTaken> {
         let mut connection = match self.known().await {
             Some(connection) => connection,
-            None => self.connect().await?,
+            None => within(COMMAND_TIMEOUT, Asked::Session, self.connect()).await?,
         };
-        connection.send(mail.envelope(), &mail.formatted()).await?;
+        if let Err(why) = say(&mut connection, mail).await {
+            // Whoever said something hears a goodbye; the others are not there.
+            if why.code.is_some() {
+                drop(tokio::time::timeout(CONNECT_TIMEOUT, connection.abort()).await);
+            }
+            return Err(why);
+        }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.truncate(PARALLEL - 1);
         idle.push((connection, Instant::now()));
@@ -109,16 +127,68 @@ impl Smtp {
 
 impl MailServer for Smtp {
     fn send(&self, mail: Mail) -> Sending<'_> {
-        Box::pin(async move {
-            self.hand_over(&mail).await.map_err(|error| NotTaken {
-                code: error.status().map(u16::from),
-                said: match why_refused(&error, CERTIFICATES) {
-                    Some(why) => format!("no connection: {why}. ({error})"),
-                    None => error.to_string(),
-                },
-            })
-        })
+        Box::pin(async move { self.hand_over(&mail).await })
     }
+}
+
+/// Says a mail command by command: only which of them was refused tells whom that is about.
+async fn say(connection: &mut AsyncSmtpConnection, mail: &Mail) -> Result<(), NotTaken> {
+    let (envelope, content) = (mail.envelope(), mail.formatted());
+    let extensions = extensions(connection.server_info(), envelope, &content)?;
+    let sender = commands::Mail::new(envelope.from().cloned(), extensions);
+    within(COMMAND_TIMEOUT, Asked::Session, connection.command(sender)).await?;
+    for receiver in envelope.to() {
+        let receiver = Rcpt::new(receiver.clone(), Vec::new());
+        within(COMMAND_TIMEOUT, Asked::Receiver, connection.command(receiver)).await?;
+    }
+    within(COMMAND_TIMEOUT, Asked::Content, connection.command(Data)).await?;
+    within(CONTENT_TIMEOUT, Asked::Content, connection.message(&content)).await?;
+    Ok(())
+}
+
+/// Waits for what comes of what the server was asked, for so long.
+async fn within<T>(
+    limit: Duration,
+    asked: Asked,
+    answer: impl Future<Output = Result<T, Error>>,
+) -> Result<T, NotTaken> {
+    let answered = tokio::time::timeout(limit, answer).await;
+    let said = "the mail server took too long".to_owned();
+    let answered = answered.map_err(|_| NotTaken { code: None, asked, said })?;
+    answered.map_err(|error| refused(asked, &error))
+}
+
+/// What a mail needs beyond ASCII, if the server can do it.
+fn extensions(
+    server: &ServerInfo,
+    envelope: &Envelope,
+    content: &[u8],
+) -> Result<Vec<MailParameter>, NotTaken> {
+    let unfit = |why: &str| NotTaken { code: None, asked: Asked::Session, said: why.to_owned() };
+    let mut addresses = envelope.from().into_iter().chain(envelope.to());
+    let mut needed = Vec::new();
+    if addresses.any(|address| !AsRef::<str>::as_ref(address).is_ascii()) {
+        if !server.supports_feature(Extension::SmtpUtfEight) {
+            return Err(unfit("the mail server takes no addresses beyond ASCII (SMTPUTF8)"));
+        }
+        needed.push(MailParameter::SmtpUtfEight);
+    }
+    if !content.is_ascii() {
+        if !server.supports_feature(Extension::EightBitMime) {
+            return Err(unfit("the mail server takes no text beyond ASCII (8BITMIME)"));
+        }
+        needed.push(MailParameter::Body(MailBodyParameter::EightBitMime));
+    }
+    Ok(needed)
+}
+
+/// What an error means that came of what the server was asked.
+fn refused(asked: Asked, error: &Error) -> NotTaken {
+    let said = match why_refused(error, CERTIFICATES) {
+        Some(why) => format!("no connection: {why}. ({error})"),
+        None => error.to_string(),
+    };
+    NotTaken { code: error.status().map(u16::from), asked, said }
 }
 
 /// How to speak TLS with the server.
@@ -138,7 +208,11 @@ fn parameters(host: &str, certificates: &Certificates) -> Result<TlsParameters, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::courier::Attempt;
+    use crate::mail::failed;
     use onrush_base::config::CertificateSettings;
+    use std::future::pending;
+    use std::net::SocketAddr;
     use std::sync::Arc;
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     use tokio::net::{TcpListener, TcpStream};
@@ -194,6 +268,123 @@ mod tests {
         builder.to("b@x.org".parse().unwrap()).subject(subject).body(String::new()).unwrap()
     }
 
+    fn smtp_at(address: SocketAddr) -> Smtp {
+        let smtp = Smtp::new(&MailSettings {
+            smtp: address.to_string(),
+            tls: Tls::None,
+            user: None,
+            password: None,
+            from: "a@x.org".into(),
+            reply_to: None,
+            booking_url: None,
+            certificates: CertificateSettings::default(),
+        });
+        smtp.unwrap()
+    }
+
+    /// A server that gives these answers, one after the other, and hangs up.
+    async fn with_answers(answers: &'static str) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (read, mut write) = listener.accept().await?.0.into_split();
+            let mut lines = BufReader::new(read).lines();
+            for answer in answers.split('|') {
+                write.write_all(format!("{answer}\r\n").as_bytes()).await?;
+                let mut line = lines.next_line().await?;
+                // What follows a 354 is a mail, up to its dot.
+                while answer.starts_with("354") && line.as_ref().is_some_and(|line| line != ".") {
+                    line = lines.next_line().await?;
+                }
+            }
+            Ok::<_, std::io::Error>(())
+        });
+        address
+    }
+
+    /// What each answer means once the server has said it.
+    async fn check(cases: &[(&'static str, u16, bool)]) {
+        for &(answers, code, is_final) in cases {
+            let smtp = smtp_at(with_answers(answers).await);
+            let why = smtp.send(mail("one")).await.expect_err("it is refused");
+            assert_eq!(why.code, Some(code), "{answers}: {why:?}");
+            let attempt = failed(&why, "b@x.org");
+            assert_eq!(matches!(attempt, Attempt::Hopeless(_)), is_final, "{answers}: {attempt:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_before_the_receiver_is_named_is_not_of_the_receiver() {
+        check(&[
+            ("550 too many connections", 550, false),
+            ("220 here|550 not from your network", 550, false),
+            ("220 here|250 fine|553 Mail from must equal authorized user", 553, false),
+            ("220 here|250 fine|550 5.1.1 no such sender", 550, false),
+        ])
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_refusal_of_the_receiver_is_final_and_one_of_the_content_only_if_it_says_so() {
+        check(&[
+            ("220 here|250 fine|250 fine|550 no such user", 550, true),
+            ("220 here|250 fine|250 fine|550 5.7.1 relaying denied", 550, false),
+            ("220 here|250 fine|250 fine|250 fine|550 not now", 550, false),
+            ("220 here|250 fine|250 fine|250 fine|354 go on|550 looks like spam", 550, false),
+            ("220 here|250 fine|250 fine|250 fine|354 go on|550 5.1.1 no such user", 550, true),
+        ])
+        .await;
+    }
+
+    /// A server that takes mail after it has looked into it for nine minutes, and how often it did.
+    async fn that_scans() -> (SocketAddr, Arc<Mutex<u32>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, taken) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(0)));
+        let mails = taken.clone();
+        tokio::spawn(async move {
+            let (read, mut write) = listener.accept().await?.0.into_split();
+            let (mut lines, mut answer) = (BufReader::new(read).lines(), "220 here");
+            write.write_all(format!("{answer}\r\n").as_bytes()).await?;
+            while let Some(line) = lines.next_line().await? {
+                answer = match line.as_str() {
+                    "." => {
+                        *mails.lock().unwrap() += 1;
+                        // Time passes by itself only where nobody waits for a socket.
+                        tokio::time::pause();
+                        tokio::time::sleep(Duration::from_secs(540)).await;
+                        tokio::time::resume();
+                        "250 taken"
+                    }
+                    _ if answer.starts_with("354") => continue,
+                    "DATA" => "354 go on",
+                    _ => "250 fine",
+                };
+                write.write_all(format!("{answer}\r\n").as_bytes()).await?;
+            }
+            Ok::<_, std::io::Error>(())
+        });
+        (address, taken)
+    }
+
+    #[tokio::test]
+    async fn a_server_that_looks_into_a_mail_for_minutes_is_waited_for() {
+        let (address, taken) = that_scans().await;
+        let smtp = smtp_at(address);
+        assert_eq!(smtp.send(mail("one")).await, Ok(()));
+        assert_eq!(*taken.lock().unwrap(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_says_nothing_is_waited_for_as_long_as_its_step_may_take() {
+        for limit in [COMMAND_TIMEOUT, CONTENT_TIMEOUT] {
+            let begun = tokio::time::Instant::now();
+            let why = within(limit, Asked::Content, pending::<Result<(), Error>>()).await;
+            assert_eq!(why.expect_err("nothing was said").code, None);
+            let waited = begun.elapsed();
+            assert!((limit..limit + Duration::from_secs(1)).contains(&waited), "{waited:?}");
+        }
+    }
+
     #[tokio::test]
     async fn answers_to_a_mail_that_was_given_up_are_not_taken_for_those_to_the_next() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -210,17 +401,7 @@ mod tests {
                 tokio::spawn(async move { server.talk(stream).await });
             }
         });
-        let smtp = Smtp::new(&MailSettings {
-            smtp: address.to_string(),
-            tls: Tls::None,
-            user: None,
-            password: None,
-            from: "a@x.org".into(),
-            reply_to: None,
-            booking_url: None,
-            certificates: CertificateSettings::default(),
-        });
-        let smtp = smtp.unwrap();
+        let smtp = smtp_at(address);
         tokio::select! {
             sent = smtp.send(mail("one")) => panic!("{sent:?} without an answer"),
             () = slow.arrived.notified() => {}
@@ -229,5 +410,33 @@ mod tests {
         let refused = smtp.send(mail("two")).await.expect_err("the server said 451");
         assert_eq!(refused.code, Some(451));
         serving.abort();
+    }
+
+    #[tokio::test]
+    async fn a_server_that_falls_silent_is_given_up_after_five_minutes_at_each_command() {
+        let answers = ["220 here", "250 fine", "250 fine", "250 fine"];
+        for said in 0..=answers.len() {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let smtp = smtp_at(listener.local_addr().unwrap());
+            let silent = tokio::spawn(async move {
+                let (read, mut write) = listener.accept().await.unwrap().0.into_split();
+                let mut lines = BufReader::new(read).lines();
+                for answer in &answers[..said] {
+                    write.write_all(format!("{answer}\r\n").as_bytes()).await.unwrap();
+                    lines.next_line().await.unwrap();
+                }
+                let begun = tokio::time::Instant::now();
+                tokio::time::pause();
+                assert_eq!(lines.next_line().await.unwrap(), None, "it hangs up, and says nothing");
+                let waited = begun.elapsed();
+                tokio::time::resume();
+                waited
+            });
+            assert_eq!(smtp.send(mail("one")).await.expect_err("nothing is said").code, None);
+            let waited = silent.await.unwrap();
+            let near =
+                COMMAND_TIMEOUT - Duration::from_secs(5)..COMMAND_TIMEOUT + Duration::from_secs(5);
+            assert!(near.contains(&waited), "{said} answers: {waited:?}");
+        }
     }
 }

@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How long nothing more is said after a line was: a minute.
 const QUIET_MS: i64 = 60_000;
+/// How long a message that still fails is silent at most, and more: 80 minutes.
+const OVER_MS: i64 = 80 * 60_000;
 
 /// How a channel is doing, for the log.
 #[derive(Debug, Default)]
@@ -40,9 +42,11 @@ impl Troubles {
         }
     }
 
-    /// One arrived: whether that is news.
-    pub(super) fn arrived(&self) -> bool {
-        self.lock().take().is_some()
+    /// One arrived after so many attempts that failed: whether that is news. One that never failed says
+    /// nothing of those that do, unless none has failed for longer than they pause at most.
+    pub(super) fn arrived(&self, attempts: u32, at: Time) -> bool {
+        let is_over = |last: &mut Trouble| attempts > 0 || at.since_ms(last.said_at) > OVER_MS;
+        self.lock().take_if(is_over).is_some()
     }
 }
 
@@ -59,15 +63,19 @@ mod tests {
     #[test]
     fn the_first_failure_is_told_then_one_a_minute_with_how_many_there_were_and_then_the_end() {
         let troubles = Troubles::default();
-        assert!(!troubles.arrived(), "nothing was wrong");
+        assert!(!troubles.arrived(1, Time(0)), "nothing was wrong");
         assert_eq!(troubles.failed(Time(1_000)), Some(1));
         assert_eq!(troubles.failed(Time(1_001)), None);
         assert_eq!(troubles.failed(Time(60_999)), None);
         assert_eq!(troubles.failed(Time(61_000)), Some(3));
         assert_eq!(troubles.failed(Time(61_001)), None);
-        assert!(troubles.arrived());
-        assert!(!troubles.arrived(), "it was told");
+        assert!(!troubles.arrived(0, Time(61_002)), "another one arrived, which had not failed");
+        assert!(troubles.arrived(3, Time(61_002)));
+        assert!(!troubles.arrived(3, Time(61_002)), "it was told");
         assert_eq!(troubles.failed(Time(61_002)), Some(1), "that is another trouble");
+        // What was given up, and is tried anew, counts as never tried.
+        assert!(!troubles.arrived(0, Time(61_002 + OVER_MS)));
+        assert!(troubles.arrived(0, Time(61_003 + OVER_MS)), "nothing has failed for long");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::courier::{Attempt, Attempting, Channel};
 use crate::deps::RelayDeps;
 use crate::messages::{said_of, webhook_channel};
 use axum::http::header::{CONTENT_TYPE, USER_AGENT};
-use axum::http::{Method, Request, Response, StatusCode, Uri};
+use axum::http::{Method, Request, StatusCode, Uri};
 use bytes::Bytes;
 use onrush_base::auth::unix_now_s;
 use onrush_base::config::ConfigError;
@@ -34,18 +34,17 @@ pub const MESSAGE_ID_HEADER: &str = "onrush-message-id";
 
 /// What requests go out by: connections, or a simulated network.
 pub trait Caller: Send + Sync + 'static {
-    /// Sends a request and reads the whole answer, all within `timeout_ms`, as
-    /// [`HttpClient::call`] does.
+    /// Sends a request and says the status of the answer, which has to come within `timeout_ms`, as
+    /// [`HttpClient::status_of`] does.
     fn call(&self, request: Request<Bytes>, timeout_ms: u64) -> Calling<'_>;
 }
 
 /// A request under way.
-pub type Calling<'a> =
-    Pin<Box<dyn Future<Output = Result<Response<Bytes>, CallError>> + Send + 'a>>;
+pub type Calling<'a> = Pin<Box<dyn Future<Output = Result<StatusCode, CallError>> + Send + 'a>>;
 
 impl Caller for HttpClient {
     fn call(&self, request: Request<Bytes>, timeout_ms: u64) -> Calling<'_> {
-        Box::pin(Self::call(self, request, timeout_ms))
+        Box::pin(self.status_of(request, timeout_ms))
     }
 }
 
@@ -127,13 +126,11 @@ impl Receiver {
             Err(why) => return Attempt::Hopeless(format!("it cannot be sent: {why}")),
         };
         match self.client.call(request, TIMEOUT_MS).await {
-            Ok(answer) if answer.status().is_success() => Attempt::Done,
-            Ok(answer) if answer.status() == StatusCode::GONE => {
+            Ok(status) if status.is_success() => Attempt::Done,
+            Ok(StatusCode::GONE) => {
                 Attempt::Hopeless("the receiver wants no more of it: 410".into())
             }
-            Ok(answer) => {
-                Attempt::Failed(format!("the receiver answered {}", answer.status().as_u16()))
-            }
+            Ok(status) => Attempt::Failed(format!("the receiver answered {}", status.as_u16())),
             // An address will not become a public one. What a name stands for may be wrong for a while.
             Err(error @ CallError::Forbidden) if self.is_at_an_address() => {
                 Attempt::Hopeless(error.to_string())

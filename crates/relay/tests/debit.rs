@@ -21,7 +21,7 @@ use onrush_ledger::saga::{Saga, Transition, UNDER_WAY_UNWANTED};
 use onrush_ledger::sqlite::SqliteLedger;
 use onrush_relay::RelayDeps;
 use onrush_relay::courier::{Courier, WAIT_AT_MOST_MS};
-use onrush_relay::mail::{Mail, MailChannel, MailServer, NotTaken, Sending};
+use onrush_relay::mail::{Asked, Mail, MailChannel, MailServer, NotTaken, Sending};
 use onrush_relay::messages::MAIL;
 use onrush_store::Engine;
 use onrush_store::embedded::{Clock, Embedded, ManualClock, Options};
@@ -46,7 +46,8 @@ struct MailBox {
 impl MailServer for MailBox {
     fn send(&self, mail: Mail) -> Sending<'_> {
         if self.is_busy.load(Ordering::SeqCst) {
-            return Box::pin(ready(Err(NotTaken { code: Some(451), said: "busy".into() })));
+            let (code, asked, said) = (Some(451), Asked::Content, "busy".into());
+            return Box::pin(ready(Err(NotTaken { code, asked, said })));
         }
         let whole = String::from_utf8_lossy(&mail.formatted()).replace("=\r\n", "");
         self.taken.lock().expect("nobody panicked").push(whole);
@@ -245,6 +246,7 @@ async fn a_debit_that_fails_after_days_is_told_once() {
     let mails = shop.taken();
     let [mail] = &*mails else { panic!("one mail: {mails:?}") };
     assert!(mail.contains("Subject: Your reservation has run out: Winter gala"), "{mail}");
+    assert_eq!(shop.courier.last_arrival(), Some(shop.clock.now()));
     assert_eq!(shop.given_up().await, [""; 0]);
 }
 
@@ -266,4 +268,5 @@ async fn whose_money_was_taken_is_not_told_that_the_places_are_on_sale_again() {
     shop.payment_is(Step::PaymentOk, Stage::Captured, "money was taken").await;
     assert_eq!(shop.pass_to_next().await, None);
     assert_eq!((shop.taken(), shop.given_up().await), (vec![], vec![]));
+    assert_eq!(shop.courier.last_arrival(), None, "nothing was sent");
 }

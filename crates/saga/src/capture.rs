@@ -70,7 +70,7 @@ impl Sagas {
         let card = match self.asked(payment, |gateway| gateway.status(&order)).await? {
             Standing::Authorised { card, .. } => card,
             taken @ Standing::Captured { .. } => return self.captured(record, taken),
-            Standing::Cancelled { why } => return self.set_free(record, why),
+            Standing::Cancelled { why, .. } => return self.set_free(record, why),
             Standing::Open { .. }
             | Standing::Processing { .. }
             | Standing::Declined { .. }
@@ -128,7 +128,7 @@ impl Sagas {
         let order = order_of(&record.saga, payment);
         match self.asked(payment, |gateway| gateway.capture(&order)).await {
             Ok(taken @ Standing::Captured { .. }) => self.captured(record, taken),
-            Ok(Standing::Cancelled { why }) => self.set_free(record, why),
+            Ok(Standing::Cancelled { why, .. }) => self.set_free(record, why),
             Ok(Standing::Processing { .. }) => Ok(self.under_way(record)),
             Ok(
                 Standing::Authorised { .. }

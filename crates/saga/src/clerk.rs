@@ -3,9 +3,9 @@
 //! What is missing follows from the ledger's rows alone. So nothing that was paid or given back
 //! costs more for it, and whatever was left when the process died is issued at the next start.
 
-use super::receipts::{missing, paid_with, prices_by_amount};
+use super::receipts::{is_receipted, missing, paid_with, prices_by_amount};
 use super::sagas::Sagas;
-use onrush_base::config::SellerSettings;
+use onrush_base::config::{GatewayName, SellerSettings};
 use onrush_core::Refusal;
 use onrush_core::costs::{When, unit_prices};
 use onrush_core::ids::{BookingId, EventId, SeatId};
@@ -16,7 +16,9 @@ use onrush_core::view::AvailabilityView;
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Booking;
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
-use onrush_ledger::receipt::{RECEIPTS_AT_ONCE, ReceiptBasis, ReceiptDraft, Seller, Series};
+use onrush_ledger::receipt::{
+    RECEIPTS_AT_ONCE, ReceiptBasis, ReceiptDraft, ReceiptRule, Seller, Series,
+};
 use onrush_ledger::saga::Transition;
 use onrush_store::{Ask, Engine, Failure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -36,23 +38,35 @@ const LOOK_AGAIN: Duration = Duration::from_secs(600);
 /// Events whose seats are remembered.
 const EVENTS: usize = 16;
 
-/// Who issues, and in which series.
+/// Who issues, in which series, and for which payments.
 #[derive(Clone, Debug)]
 pub struct Issuer {
     seller: Seller,
     series: Series,
+    rule: ReceiptRule,
 }
 
 impl Issuer {
-    /// As it is configured.
+    /// As it is configured, beside this gateway.
     ///
     /// # Errors
     /// What is wrong with it, as a sentence.
-    pub fn of(settings: &SellerSettings) -> Result<Self, String> {
-        let SellerSettings { name, address, tax_id, series } = settings;
+    pub fn of(settings: &SellerSettings, gateway: GatewayName) -> Result<Self, String> {
+        let with_sandbox = match gateway {
+            GatewayName::Sandbox => true,
+            GatewayName::None | GatewayName::Stripe => false,
+        };
+        let rule = ReceiptRule { with_sandbox, from: settings.starts_at()? };
+        let SellerSettings { name, address, tax_id, series, from: _ } = settings;
         let series = series.parse().map_err(|error| format!("seller.series: {error}"))?;
         let (name, address, tax_id) = (name.clone(), address.clone(), tax_id.clone());
-        Ok(Self { seller: Seller { name, address, tax_id }, series })
+        Ok(Self { seller: Seller { name, address, tax_id }, series, rule })
+    }
+
+    /// For which payments it issues.
+    #[must_use]
+    pub const fn rule(&self) -> ReceiptRule {
+        self.rule
     }
 }
 
@@ -66,6 +80,11 @@ pub(super) struct Clerk {
 impl Clerk {
     pub(super) fn new(issuer: Issuer) -> Self {
         Self { issuer, told: Mutex::default(), bell: Notify::new() }
+    }
+
+    /// Which payments have documents.
+    pub(super) const fn rule(&self) -> ReceiptRule {
+        self.issuer.rule
     }
 
     /// Says which bookings were confirmed, or had money taken or go back.
@@ -183,7 +202,8 @@ impl<'a> Work<'a> {
     async fn issue_all(&mut self) -> Result<(), String> {
         let (mut after, mut done) = (None, Ok(()));
         loop {
-            let page = self.sagas.ledger.takings(after, PAGE).await.map_err(sentence)?;
+            let page = self.sagas.ledger.takings(self.issuer.rule, after, PAGE).await;
+            let page = page.map_err(sentence)?;
             let missing = page.rows.into_iter().filter(|taking| taking.is_missing);
             let missing = missing.map(|taking| taking.booking).collect::<Vec<_>>();
             done = done.and(self.issue(&missing).await);
@@ -240,13 +260,14 @@ impl<'a> Work<'a> {
         basis: &ReceiptBasis,
         events: &mut BTreeMap<EventId, Arc<Settings>>,
     ) -> Result<Vec<ReceiptDraft>, String> {
-        if paid_with(basis).is_none() {
+        let Issuer { seller, rule, .. } = self.issuer;
+        if paid_with(basis, *rule).is_none() {
             return Ok(Vec::new());
         }
         let (event, booking) = (&basis.booking.event, &basis.booking.booking);
         if is_receipted(basis) {
             // What is given back of it follows from the receipt, whatever became of the event.
-            let drafts = missing(basis, &self.issuer.seller, None);
+            let drafts = missing(basis, *rule, seller, None);
             return Ok(drafts.unwrap_or_else(|why| refuse(booking, &why)));
         }
         let settings = match events.get(event) {
@@ -265,7 +286,7 @@ impl<'a> Work<'a> {
             Err(why) => return self.without_receipt(&basis.booking, why),
         };
         let sold = Some((&*settings, prices_minor.as_slice()));
-        let drafts = missing(basis, &self.issuer.seller, sold);
+        let drafts = missing(basis, *rule, seller, sold);
         Ok(drafts.unwrap_or_else(|why| refuse(booking, &why)))
     }
 
@@ -355,11 +376,6 @@ fn refuse(booking: &BookingId, why: &str) -> Vec<ReceiptDraft> {
 /// What a draft is about: of each there is one document.
 fn of_draft(draft: &ReceiptDraft) -> (BookingId, Option<String>) {
     (draft.booking.clone(), draft.refund.clone())
-}
-
-/// Whether the receipt of a booking was issued.
-fn is_receipted(basis: &ReceiptBasis) -> bool {
-    basis.issued.iter().any(|known| known.corrects.is_none())
 }
 
 fn prices(

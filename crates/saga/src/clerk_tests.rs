@@ -126,7 +126,11 @@ impl Node {
             channels: Channels::default(),
             cluster: Some(Arc::new(Others)),
             pairing: None,
-            issuer: Some(Issuer { seller, series: "R".parse().expect("a series") }),
+            issuer: Some(Issuer {
+                seller,
+                series: "R".parse().expect("a series"),
+                rule: ReceiptRule::EVERY,
+            }),
         });
         let node = Self { sagas, engine, ledger, cursor: 0, _dir: dir };
         node.run(Command::CreateEvent { settings: Box::new(settings()) }).await;

@@ -2,21 +2,46 @@
 //! because of it.
 //!
 //! A ticket whose money went back is not taken away here: whether the buyer may keep it is for
-//! people to say. They cancel the booking without a refund, or give the money back of what was paid
-//! twice, and settle the entry.
+//! people to say. They cancel the booking with what is to go back of it altogether, or give the money
+//! back of what was paid twice, and settle the entry. Of what is to go back for a cancelled booking the
+//! desk's refunds, and lost disputes, are a part: the gateway is asked for the rest alone.
 
 use super::draft::Draft;
 use super::gateway::{DeskNews, Gateway, GatewayError, Ours};
 use super::notice::NoticeError;
+use super::rows::refund_of;
 use super::sagas::Sagas;
 use onrush_base::amount::readable;
 use onrush_base::metrics::count;
 use onrush_core::Time;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, PaymentId};
-use onrush_ledger::desk::{DeskEntry, DeskKind, DeskStatus, Settled};
-use onrush_ledger::money::{Payment, RefundCause, RefundStatus};
+use onrush_ledger::desk::{DeskEntry, DeskFilter, DeskKind, DeskStatus, Settled};
+use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
+use onrush_ledger::saga::SagaRecord;
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_relay::messages::at_desk;
+
+/// What a refund says that the desk had made.
+pub(super) const AT_DESK: &str = "it had gone back at the gateway's own desk";
+/// Entries that are read at once.
+const PAGE: usize = 100;
+
+/// What the desk gave back of a booking's payments, as far as no refund stands for it.
+#[derive(Default)]
+pub(super) struct Back {
+    /// Its entries, the earliest first.
+    entries: Vec<DeskEntry>,
+    /// How the booking stands, for those who are told.
+    status: Option<HoldStatus>,
+}
+
+impl Back {
+    /// Whether some of it is of this payment.
+    pub(super) fn is_of(&self, payment: &Payment) -> bool {
+        self.entries.iter().any(|entry| entry.payment == payment.payment)
+    }
+}
 
 impl From<GatewayError> for NoticeError {
     fn from(error: GatewayError) -> Self {
@@ -57,8 +82,8 @@ impl Sagas {
         Ok(())
     }
 
-    /// Money of a payment that we had the gateway send back: what an operator gave back by hand never
-    /// went through it.
+    /// Money of a payment that we had the gateway send back: what its desk gave back is an entry already,
+    /// and what an operator gave back by hand never went through it.
     async fn known_back_minor(
         &self,
         booking: &BookingId,
@@ -73,7 +98,7 @@ impl Sagas {
         }
         let by_us = record.refunds.iter().filter(|row| {
             Some(&row.payment) == payment
-                && row.cause != RefundCause::ByHand
+                && row.cause.is_asked_for()
                 && matches!(row.status, RefundStatus::Sent | RefundStatus::Done)
         });
         Ok(by_us.map(|row| row.amount_minor).sum())
@@ -105,6 +130,7 @@ impl Sagas {
             gateway: row.gateway.clone(),
             reference: news.reference,
             payment: payment.clone(),
+            paid_as: Some(news.of),
             booking: own.clone(),
             event: record.saga.event.clone(),
             amount_minor: news.amount_minor,
@@ -115,6 +141,7 @@ impl Sagas {
             settled: None,
         };
         let told = sentence(&entry);
+        let came_back = (entry.status == DeskStatus::Stayed).then(|| entry.reference.clone());
         let message = at_desk(&entry, &self.channels);
         let has_message = message.is_some();
         let is_news = self.ledger.note_desk(entry.clone(), message).await?;
@@ -127,7 +154,90 @@ impl Sagas {
                 self.told.notify_one();
             }
         }
-        self.flag_for_desk(own, &payment, &told, is_news).await
+        self.flag_for_desk(own, &payment, &told, is_news).await?;
+        match came_back {
+            Some(reference) => self.back_again(own, &payment, &reference, &told).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Money is here again that the desk had given back, and that a refund stands for: it is owed still,
+    /// and an operator says which way it goes.
+    async fn back_again(
+        &self,
+        own: &BookingId,
+        payment: &PaymentId,
+        reference: &str,
+        told: &str,
+    ) -> Result<(), NoticeError> {
+        loop {
+            let Some(record) = self.ledger.saga_record(own).await? else { return Ok(()) };
+            let of_it = |row: &&Refund| row.payment == *payment && stands_for(row, reference);
+            let Some(row) = record.refunds.iter().find(of_it) else { return Ok(()) };
+            match self.write(self.bounced(&record, payment, &row.refund, told)).await {
+                // Several refunds may stand for parts of it.
+                Ok(_) | Err(LedgerError::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// What the desk gave back of a booking's payments that no refund stands for yet.
+    ///
+    /// An entry flags its payment, so that only those are asked for that may have one.
+    pub(super) async fn back_at_desk(&self, record: &SagaRecord) -> Result<Back, LedgerError> {
+        if !record.payments.iter().any(|row| row.flagged) {
+            return Ok(Back::default());
+        }
+        let (mut entries, mut after) = (Vec::new(), None);
+        loop {
+            let booking = Some(record.saga.booking.clone());
+            let filter = DeskFilter { booking, after, ..DeskFilter::default() };
+            let page = self.ledger.desk(filter, PAGE).await?;
+            entries.extend(page.rows.into_iter().filter_map(|entry| still_back(record, entry)));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        if entries.is_empty() {
+            return Ok(Back::default());
+        }
+        entries.reverse();
+        Ok(Back { entries, status: self.status_of(record).await? })
+    }
+
+    /// Adds what the desk gave back of a payment as refunds that were made, up to what is owed; says
+    /// what is still owed then. `by` is the operator who asked for the rest, if one did.
+    pub(super) fn take_from_desk(
+        &self,
+        draft: &mut Draft,
+        payment: &Payment,
+        owed_minor: i64,
+        back: &Back,
+        by: Option<&str>,
+    ) -> i64 {
+        let mut left_minor = owed_minor;
+        for entry in back.entries.iter().filter(|entry| entry.payment == payment.payment) {
+            let amount_minor = entry.amount_minor.min(left_minor);
+            if amount_minor <= 0 {
+                continue;
+            }
+            left_minor -= amount_minor;
+            let (record, cause) = (draft.record(), RefundCause::AtDesk);
+            let refund = refund_of(record, payment, amount_minor, cause, AT_DESK, self.now());
+            let made = Refund {
+                status: RefundStatus::Done,
+                decided_by: by.map(str::to_owned),
+                reference: Some(entry.reference.clone()),
+                ..refund
+            };
+            // They are told as of the refund that it is a part of.
+            let cause = cause_of(draft.record(), payment);
+            self.tell(draft, &Refund { cause, ..made.clone() }, back.status);
+            draft.add_refund(made);
+        }
+        left_minor
     }
 
     /// Flags a payment whose desk entry is written down, also if the process died between the two.
@@ -151,7 +261,10 @@ impl Sagas {
             let mut draft = Draft::of(&record, self.now());
             draft.payment(payment, |row| {
                 row.flagged = true;
-                row.why = Some(told.to_owned());
+                // Why a payment took no money is its buyer's to know, and stays.
+                if row.captured_minor > 0 || row.why.is_none() {
+                    row.why = Some(told.to_owned());
+                }
             });
             draft.note(told);
             match self.write(draft).await {
@@ -176,6 +289,46 @@ impl Sagas {
     ) -> Result<Option<DeskEntry>, LedgerError> {
         self.ledger.settle_desk(entry, seen, Settled { at: self.now(), by, why }).await
     }
+}
+
+/// What an entry says is back with the buyer of a payment of ours, as far as no refund stands for that.
+fn still_back(record: &SagaRecord, entry: DeskEntry) -> Option<DeskEntry> {
+    let is_moved = match entry.kind {
+        DeskKind::Refund | DeskKind::Dispute => entry.status == DeskStatus::Moved,
+        DeskKind::SecondPayment => false,
+    };
+    // An order that was paid twice has two payments at the gateway under the one id that is ours. What
+    // goes back of the second one leaves the first where it is.
+    let is_of = |row: &Payment| {
+        row.payment == entry.payment
+            && row.gateway == entry.gateway
+            && row.currency == entry.currency
+            && entry.paid_as.is_some()
+            && row.reference == entry.paid_as
+    };
+    let is_ours = record.payments.iter().any(is_of);
+    let is_known =
+        |row: &&Refund| row.payment == entry.payment && stands_for(row, &entry.reference);
+    let known_minor: i64 = record.refunds.iter().filter(is_known).map(|row| row.amount_minor).sum();
+    let amount_minor = entry.amount_minor - known_minor;
+    (is_moved && is_ours && amount_minor > 0).then_some(DeskEntry { amount_minor, ..entry })
+}
+
+/// Why money of a payment was owed: as the first refund says that was asked for, or as its booking was
+/// cancelled; a stray payment is one.
+fn cause_of(record: &SagaRecord, payment: &Payment) -> RefundCause {
+    if record.saga.payment.as_ref() != Some(&payment.payment) {
+        return RefundCause::Stray;
+    }
+    let is_asked = |row: &&Refund| row.payment == payment.payment && row.cause.is_asked_for();
+    record.refunds.iter().find(is_asked).map_or(RefundCause::Cancelled, |row| row.cause)
+}
+
+/// Whether a refund stands for what the desk gave back under this reference.
+fn stands_for(refund: &Refund, reference: &str) -> bool {
+    refund.cause == RefundCause::AtDesk
+        && refund.status == RefundStatus::Done
+        && refund.reference.as_deref() == Some(reference)
 }
 
 /// What the desk did, for people.

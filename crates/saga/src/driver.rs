@@ -308,7 +308,7 @@ impl Sagas {
                 draft.present(|row| (row.reference, row.why) = (Some(reference), Some(why)));
                 Ok(Look::Write(draft))
             }
-            Standing::Cancelled { why } => self.set_free(record, why),
+            Standing::Cancelled { why, .. } => self.set_free(record, why),
             Standing::Unknown => {
                 draft.advance(Outcome::PaymentUnwanted, "the gateway knows no such payment")?;
                 Ok(Look::Write(draft))
@@ -329,7 +329,7 @@ impl Sagas {
         }
         match self.asked(payment, |gateway| gateway.cancel(&order)).await? {
             standing @ Standing::Captured { .. } => self.captured(record, standing),
-            Standing::Cancelled { why } => {
+            Standing::Cancelled { why, .. } => {
                 let mut draft = self.moving(record);
                 draft.advance(Outcome::PaymentClosed, "the gateway will take no money")?;
                 draft.present(|row| {

@@ -1,6 +1,7 @@
 //! Follows the feed into the ledger: bookings and catalogue as rows, and sagas that have something to do.
 
 use super::kill;
+use super::reach::{Loss, Reach};
 use super::rows::booking_of_hold;
 use super::sagas::Sagas;
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
@@ -9,14 +10,13 @@ use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::money::Currency;
 use onrush_core::prices::Priced;
-use onrush_core::question::BookingOf;
 use onrush_core::saga::{Position, Step};
 use onrush_core::settings::Settings;
 use onrush_core::{Change, Time};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::projection::{Fact, Moved, Projection, room_night};
 use onrush_relay::messages::of_change;
-use onrush_store::{Ask, Failure, Feed, FeedEntry, FeedPage, Seq};
+use onrush_store::{Failure, Feed, FeedEntry, FeedPage, Seq};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,6 +101,8 @@ struct Follower {
     /// hears of these only if they are confirmed, so that a flash sale that costs nothing costs the
     /// ledger nothing either. The others are here only if anybody may be told of their end.
     placed: HashMap<BookingId, Option<Arc<HoldTerms>>>,
+    /// Which events did not answer since the ledger was written last.
+    reach: Reach,
     /// When the other nodes are to hear again that it is our turn.
     say_so_by: Instant,
 }
@@ -108,7 +110,8 @@ struct Follower {
 impl Follower {
     fn new(sagas: Arc<Sagas>) -> Self {
         let say_so_by = Instant::now() + SAY_SO_EVERY;
-        Self { sagas, currencies: HashMap::new(), placed: HashMap::new(), say_so_by }
+        let (currencies, placed, reach) = Default::default();
+        Self { sagas, currencies, placed, reach, say_so_by }
     }
 
     async fn follow(mut self) -> Result<(), String> {
@@ -221,7 +224,7 @@ impl Follower {
         }
     }
 
-    async fn write(&self, projection: Projection) -> Result<(), String> {
+    async fn write(&mut self, projection: Projection) -> Result<(), String> {
         let wakes = projection.facts.iter().any(|fact| match fact {
             Fact::Moved(moved) => moved.wake,
             Fact::Event { .. }
@@ -240,6 +243,7 @@ impl Follower {
         let confirmed = self.confirmed(&projection);
         let cursor = projection.cursor;
         self.sagas.ledger.project(projection).await.map_err(|error| error.to_string())?;
+        self.reach = Reach::default();
         if let Some(pairing) = self.sagas.pairing.as_ref().filter(|_| cursor > 0) {
             pairing.followed(cursor);
         }
@@ -286,6 +290,8 @@ impl Follower {
         // What it decided is to be done now, and not then.
         let now = self.sagas.now();
         for entry in &page {
+            // Whether an event is out of reach may take long to find out.
+            self.keep_turn().await?;
             projection.cursor = entry.seq.0;
             projection.at = Some(entry.at);
             if entry.changes.is_empty() {
@@ -362,11 +368,22 @@ impl Follower {
             return Ok(None);
         }
         // If it was cancelled and forgotten since, there is nobody left whom it concerns.
-        self.terms(&entry.event, booking).await
+        match self.reach.terms(&self.sagas, &entry.event, booking, Loss::Gathered).await {
+            Ok(terms) => Ok(terms),
+            Err(failure) => {
+                let known = self.sagas.ledger.booking(booking).await;
+                match known.map_err(|error| error.to_string())? {
+                    Some(_) => Ok(None),
+                    // Nobody else can tell what was sold.
+                    None => Err(format!("what {booking} is about: {failure}")),
+                }
+            }
+        }
     }
 
     /// A hold that is free of charge and ends, if anybody may be told: the ledger has no row of it.
-    /// After a restart only the engine knows of those that were placed before, and not for long.
+    /// After a restart only the engine knows of those that were placed before, and not for long. Where it
+    /// does not tell, the message says less, and the other events' go on.
     async fn ended_free(
         &mut self,
         entry: &FeedEntry,
@@ -383,27 +400,16 @@ impl Follower {
         }
         let terms = match self.placed.get(booking) {
             Some(terms) => terms.clone(),
-            None => {
-                self.terms(&entry.event, booking).await?.filter(|terms| terms.amount_minor == 0)
-            }
+            None => match self.reach.terms(&self.sagas, &entry.event, booking, Loss::Text).await {
+                Ok(terms) => terms.filter(|terms| terms.amount_minor == 0),
+                // Whoever follows in the next process can ask.
+                Err(failure @ Failure::Stopped) => return Err(failure.to_string()),
+                Err(_) => None,
+            },
         };
         let Some(terms) = terms else { return Ok(None) };
         let currency = self.currency(&entry.event).await?;
         Ok(Some(booking_of_hold(&entry.event, &terms, currency, entry.at)))
-    }
-
-    /// What a booking is about, if the engine still knows it.
-    async fn terms(
-        &self,
-        event: &EventId,
-        booking: &BookingId,
-    ) -> Result<Option<Arc<HoldTerms>>, String> {
-        let anyones = BookingOf { booking: booking.clone(), user: None };
-        match self.sagas.engine.ask(event.clone(), anyones).await {
-            Ok(answer) => Ok(Some(answer.value.terms)),
-            Err(Failure::Refused(_)) => Ok(None),
-            Err(failure) => Err(failure.to_string()),
-        }
     }
 
     /// Whether a change is about a hold free of charge, as far as the ledger need not know of it.
@@ -564,3 +570,8 @@ fn catalogue(event: &EventId, settings: &Settings, at: Time) -> Fact {
         at,
     }
 }
+
+// Beside this file, and not in a folder of its own: whoever imports the follower is in this one.
+#[cfg(test)]
+#[path = "follower_tests.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! What the engine says of a hold, and what a saga makes of it that only waits for that.
 
 use super::look::{Look, Trouble};
+use super::refunds::paid_here;
 use super::rows::{AFTER_HOLD_MS, payment_of_saga};
 use super::sagas::Sagas;
 use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
@@ -179,6 +180,13 @@ impl Sagas {
             let mut draft = self.moving(record);
             draft.begin_again("the booking was paid for here");
             return Ok(Look::WriteAndAsk(draft));
+        }
+        let back = self.back_at_desk(record).await;
+        let back = back.map_err(|error| Trouble::Later(error.to_string()))?;
+        if let Some(payment) = paid_here(record, refund_minor)
+            && back.is_of(payment)
+        {
+            return self.give_back_beside_desk(record, payment, refund_minor, &back, CANCELLED);
         }
         let (outcome, cause) = (Outcome::Cancelled, RefundCause::Cancelled);
         self.give_back(record, refund_minor, outcome, cause, CANCELLED)

@@ -17,6 +17,8 @@ mod desk;
 mod draft;
 mod driver;
 mod earlier;
+#[cfg(test)]
+mod engine_stub;
 mod follower;
 pub mod gateway;
 mod hold;
@@ -30,6 +32,7 @@ mod operator;
 mod outage;
 pub mod pairing;
 mod payers;
+mod reach;
 mod receipts;
 mod recovery;
 mod refunds;

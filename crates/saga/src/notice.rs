@@ -1,9 +1,11 @@
 //! A gateway tells of something.
 
 use super::draft::Draft;
-use super::gateway::{DeskNews, GatewayError, News, Notice, Ours, RefundStanding, Standing};
+use super::gateway::{DeskNews, GatewayError, News, Notice, Order, Ours, RefundStanding, Standing};
 use super::look::{DriveError, Look};
-use super::refunds::{BESIDE_ANOTHER, note_failed};
+use super::refunds::{
+    AFTER_ALL, BESIDE_ANOTHER, is_beside_another, is_part_of_what_is_owed, note_failed,
+};
 use super::rows::{order_of, order_of_refund, refund_of};
 use super::sagas::Sagas;
 use onrush_base::amount::readable;
@@ -111,8 +113,9 @@ impl Sagas {
                     self.drive_on(record, true).await?;
                     return Ok(());
                 }
-                Some(Rather::SetFree) => {
-                    let order = order_of(&record.saga, row);
+                Some(Rather::SetFree(reference)) => {
+                    let reference = Some(reference.to_owned());
+                    let order = Order { reference, ..order_of(&record.saga, row) };
                     // What comes of it is told by a message of its own.
                     return match self.asked(row, |gateway| gateway.cancel(&order)).await {
                         Ok(_) => Ok(()),
@@ -269,7 +272,7 @@ impl Sagas {
                     if row.reference.is_some() && !self.is_made_now(&record, row).await? {
                         return Ok(());
                     }
-                    self.done_after_all(&record, payment, refund, reference)
+                    self.done_after_all(&record, payment, refund, reference).await?
                 }
             };
             match self.write(draft).await {
@@ -301,7 +304,7 @@ impl Sagas {
                 return Ok(Some(draft));
             }
             Ok(standing @ RefundStanding::Done { .. }) => {
-                match self.came_of(&heard, row, standing) {
+                match self.came_of(&heard, row, standing).await {
                     Ok(
                         Look::Write(draft) | Look::WriteAndAsk(draft) | Look::WriteAndRest(draft),
                     ) => return Ok(Some(draft)),
@@ -350,7 +353,13 @@ impl Sagas {
     }
 
     /// Money that had gone back is here again: somebody has to find another way.
-    fn bounced(&self, record: &SagaRecord, payment: &PaymentId, refund: &str, why: &str) -> Draft {
+    pub(super) fn bounced(
+        &self,
+        record: &SagaRecord,
+        payment: &PaymentId,
+        refund: &str,
+        why: &str,
+    ) -> Draft {
         let why = format!("a refund came back: {why}");
         let mut draft = Draft::of(record, self.now());
         draft.refund(refund, |row| {
@@ -369,40 +378,33 @@ impl Sagas {
     }
 
     /// A refund that was said to have failed was made after all.
-    fn done_after_all(
+    async fn done_after_all(
         &self,
         record: &SagaRecord,
         payment: &PaymentId,
         refund: &str,
         reference: &str,
-    ) -> Draft {
+    ) -> Result<Draft, LedgerError> {
         let mut draft = Draft::of(record, self.now());
         draft.refund(refund, |row| {
             row.status = RefundStatus::Done;
             row.reference = Some(reference.to_owned());
         });
-        let note = "the refund was made after all";
-        let asked_again = record.refunds.iter().any(|row| {
-            row.payment == *payment
-                && row.refund != refund
-                && matches!(
-                    row.status,
-                    RefundStatus::Requested | RefundStatus::Sent | RefundStatus::Done
-                )
-        });
-        if asked_again {
+        let note = AFTER_ALL;
+        let row = record.refunds.iter().find(|row| row.refund == refund);
+        if row.is_some_and(|row| is_beside_another(record, row)) {
             // Another one is under way or made: somebody has to look which of the two to stop. The row
             // says so too, until they do: the saga may be woken for something else before.
             draft.refund(refund, |row| BESIDE_ANOTHER.clone_into(&mut row.why));
             draft.note(note);
             draft.tries(0);
             draft.stuck(Some(BESIDE_ANOTHER));
-            return draft;
+            return Ok(draft);
         }
-        let row = record.refunds.iter().find(|row| row.refund == refund);
+        let status = self.status_of(record).await?;
         let told = row.and_then(|row| {
             let made = Refund { why: note.to_owned(), ..row.clone() };
-            refund_done(&made, &record.saga.event, self.now(), None, &self.channels)
+            refund_done(&made, &record.saga.event, self.now(), status, &self.channels)
         });
         if let Some(message) = told {
             draft.tell(message);
@@ -410,11 +412,16 @@ impl Sagas {
         draft.stuck(None);
         draft.tries(0);
         draft.next_at(Some(self.now()));
+        if row.is_some_and(|row| is_part_of_what_is_owed(record, row)) {
+            // The other part is owed still: whoever drives it on has it wait for an operator.
+            draft.note(note);
+            return Ok(draft);
+        }
         let present = record.saga.payment.as_ref() == Some(payment);
         if !(present && draft.advance(Outcome::MoneyReturned, note).is_ok()) {
             draft.stray(payment, Stage::Refunded, note);
         }
-        draft
+        Ok(draft)
     }
 }
 
@@ -469,29 +476,51 @@ fn second_payment(row: &Payment, booking: &BookingId, standing: &Standing) -> Op
     })
 }
 
+/// Whether a message is of another payment of the gateway's, which was made with our ids: what becomes
+/// of that one says nothing about ours.
+fn is_of_another(row: &Payment, standing: &Standing) -> bool {
+    let told = match standing {
+        Standing::Open { reference, .. }
+        | Standing::Processing { reference }
+        | Standing::Authorised { reference, .. }
+        | Standing::Declined { reference, .. }
+        | Standing::Captured { reference, .. } => Some(reference),
+        Standing::Cancelled { reference, .. } => reference.as_ref(),
+        Standing::Unknown => None,
+    };
+    told.is_some_and(|told| row.reference.as_ref().is_some_and(|known| known != told))
+}
+
 /// What is done about a message instead of believing it.
-enum Rather {
+enum Rather<'a> {
     /// The gateway is asked where the payment stands.
     Watch,
-    /// The gateway sets free what it has set aside for a payment that had ended.
-    SetFree,
+    /// The gateway sets free what it has set aside under this name: for a payment that had ended, or
+    /// beside the one that we know.
+    SetFree(&'a str),
 }
 
 /// Whether the gateway had better be asked than its message be believed.
-fn rather_asked(
+fn rather_asked<'a>(
     record: &SagaRecord,
     row: &Payment,
     present: bool,
-    standing: &Standing,
-) -> Option<Rather> {
+    standing: &'a Standing,
+) -> Option<Rather<'a>> {
     let has_ended = matches!(row.stage, Stage::Closed | Stage::Void);
+    let is_of_another = is_of_another(row, standing);
     match standing {
+        Standing::Declined { .. } | Standing::Cancelled { .. } if is_of_another => {
+            present.then_some(Rather::Watch)
+        }
         // A decline that comes late must not call off what another card has set aside since.
         Standing::Declined { .. } => {
             let waits = present && row.stage < Stage::Authorised && record.saga.stuck.is_none();
             (row.capture == Capture::Later && waits).then_some(Rather::Watch)
         }
-        Standing::Authorised { .. } => has_ended.then_some(Rather::SetFree),
+        Standing::Authorised { reference, .. } => {
+            (has_ended || is_of_another).then_some(Rather::SetFree(reference))
+        }
         Standing::Unknown
         | Standing::Open { .. }
         | Standing::Processing { .. }
@@ -538,7 +567,7 @@ fn told(
             draft.present(|row| row.why = Some(why.clone()));
             Some(draft)
         }
-        Standing::Cancelled { why } if present && row.stage < Stage::Closed => {
+        Standing::Cancelled { why, .. } if present && row.stage < Stage::Closed => {
             draft.advance(Outcome::PaymentClosed, &format!("cancelled: {why}")).ok()?;
             draft.present(|row| {
                 row.why.get_or_insert_with(|| why.clone());

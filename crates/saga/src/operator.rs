@@ -1,8 +1,9 @@
 //! What an operator may do about a saga that cannot go on by itself.
 
+use super::desk::{AT_DESK, Back};
 use super::draft::Draft;
 use super::look::DriveError;
-use super::refunds::{is_open, see_to_what_went_twice};
+use super::refunds::{AFTER_ALL, decided_minor, is_open, made_untold, see_to_what_went_twice};
 use super::rows::refund_of;
 use super::sagas::Sagas;
 use onrush_core::Command;
@@ -12,6 +13,7 @@ use onrush_core::saga::{Stage, Step};
 use onrush_ledger::LedgerError;
 use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::SagaRecord;
+use onrush_relay::messages::{BY_HAND, BY_OPERATOR, refund_done};
 
 /// What to do about a stuck saga.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,17 +70,24 @@ impl Sagas {
                     }
                 }
             };
+            // What an operator has given back by hand may be what the desk did.
+            let back = match action {
+                Action::Retry | Action::Refund => self.back_at_desk(&record).await?,
+                Action::Release => Back::default(),
+            };
+            let mut status = None;
             if action == Action::Release {
                 let (booking, user) = (record.saga.booking.clone(), record.saga.user.clone());
                 let release = Command::Release { booking, user };
                 // Whatever it says: a booking that is final stays, and a hold that is paid for ends
                 // with its payment.
                 drop(self.engine.execute(record.saga.event.clone(), release).await);
+                status = self.status_of(&record).await?;
             }
             // What was set aside is freed by the gateway alone.
             let ends_unheard =
                 action == Action::Release && record.present().is_some_and(may_be_open);
-            match self.write(self.acted(&record, sold, action, by)).await {
+            match self.write(self.acted(&record, sold, &back, status, action, by)).await {
                 Ok(record) => {
                     let record = self.drive_on(record, true).await?;
                     if ends_unheard {
@@ -149,7 +158,16 @@ impl Sagas {
         }
     }
 
-    fn acted(&self, record: &SagaRecord, sold: Sold, action: Action, by: &str) -> Draft {
+    /// What an action makes of a record, whose booking stands like this where it is known.
+    fn acted(
+        &self,
+        record: &SagaRecord,
+        sold: Sold,
+        back: &Back,
+        status: Option<HoldStatus>,
+        action: Action,
+        by: &str,
+    ) -> Draft {
         let mut draft = Draft::of(record, self.now());
         draft.stuck(None);
         draft.tries(0);
@@ -158,43 +176,68 @@ impl Sagas {
         match action {
             Action::Retry => {
                 for payment in owing(record) {
-                    self.refund_anew(&mut draft, record, payment, by);
+                    self.refund_anew(&mut draft, record, payment, back, by);
                 }
                 draft.note(&format!("{by}: try again"));
             }
             Action::Refund => {
                 for payment in owing(record) {
-                    self.refund_anew(&mut draft, record, payment, by);
+                    self.refund_anew(&mut draft, record, payment, back, by);
                 }
                 if let Some(payment) = unsettled(record, sold) {
                     let left_minor = left_minor(record, payment, sold);
-                    let why = format!("refunded by {by}");
-                    let cause = RefundCause::Operator;
-                    self.add_refund(&mut draft, payment, left_minor, cause, by, &why);
-                    draft.settle(Step::Compensating, Stage::Refunding);
+                    // A part of what is decided here, and no repetition: nobody's name stands at it.
+                    let rest_minor =
+                        self.take_from_desk(&mut draft, payment, left_minor, back, None);
+                    if rest_minor > 0 {
+                        let cause = RefundCause::Operator;
+                        self.add_refund(&mut draft, payment, rest_minor, cause, by, BY_OPERATOR);
+                        draft.settle(Step::Compensating, Stage::Refunding);
+                    } else {
+                        draft.settle(Step::Compensating, Stage::Returned);
+                        draft.note(AT_DESK);
+                    }
                 }
                 draft.note(&format!("{by}: give the money back"));
             }
             Action::Release => {
-                self.release(&mut draft, record, sold, by);
+                self.release(&mut draft, record, sold, status, by);
                 draft.note(&format!("{by}: end it"));
             }
         }
         draft
     }
 
-    /// Has what is left of a payment's money given back under a new key. A refund that is under way
-    /// goes on instead.
-    fn refund_anew(&self, draft: &mut Draft, record: &SagaRecord, payment: &Payment, by: &str) {
+    /// Has what is left of a payment's money given back under a new key, but for what the desk gave back.
+    /// A refund that is under way goes on instead.
+    fn refund_anew(
+        &self,
+        draft: &mut Draft,
+        record: &SagaRecord,
+        payment: &Payment,
+        back: &Back,
+        by: &str,
+    ) {
         if open_refunds(record, payment).next().is_some() {
             return;
         }
         // It has failed before, so it was decided how much goes back.
         let left_minor = left_minor(record, payment, Sold::Not);
-        if left_minor > 0 {
-            let first = record.refunds.iter().find(|row| row.payment == payment.payment);
-            let cause = first.map_or(RefundCause::Unknown, |row| row.cause);
-            self.add_refund(draft, payment, left_minor, cause, by, "asked for again");
+        if left_minor <= 0 {
+            return;
+        }
+        let rest_minor = self.take_from_desk(draft, payment, left_minor, back, Some(by));
+        if rest_minor > 0 {
+            // Where the desk had given back all of it, there is none that says so.
+            let of_it = |row: &&Refund| row.payment == payment.payment && row.cause.is_asked_for();
+            let first = record.refunds.iter().find(of_it);
+            let cause = first.map_or(RefundCause::Cancelled, |row| row.cause);
+            self.add_refund(draft, payment, rest_minor, cause, by, "asked for again");
+        } else if record.saga.payment.as_ref() == Some(&payment.payment) {
+            draft.settle(Step::Compensating, Stage::Returned);
+            draft.note(AT_DESK);
+        } else {
+            draft.stray(&payment.payment, Stage::Refunded, AT_DESK);
         }
     }
 
@@ -211,7 +254,7 @@ impl Sagas {
         let refund = refund_of(draft.record(), payment, left_minor, cause, why, self.now());
         let status = match cause {
             // The money is back already, as the operator has made sure.
-            RefundCause::ByHand => RefundStatus::Done,
+            RefundCause::ByHand | RefundCause::AtDesk => RefundStatus::Done,
             RefundCause::Cancelled
             | RefundCause::Unconfirmed
             | RefundCause::Stray
@@ -223,22 +266,48 @@ impl Sagas {
 
     /// Where refunds have failed, only their money counts as given back by hand: a gateway that works
     /// on another one gives that back itself. Otherwise it is given up to be asked.
-    fn release(&self, draft: &mut Draft, record: &SagaRecord, sold: Sold, by: &str) {
-        let some_failed =
-            owing(record).any(|payment| open_refunds(record, payment).next().is_none());
+    fn release(
+        &self,
+        draft: &mut Draft,
+        record: &SagaRecord,
+        sold: Sold,
+        status: Option<HoldStatus>,
+        by: &str,
+    ) {
+        let some_failed = owing(record).any(|payment| {
+            open_refunds(record, payment).next().is_none()
+                || failed_beside_open_minor(record, payment) > 0
+        });
         let goes_on =
             |payment: &Payment| some_failed && open_refunds(record, payment).next().is_some();
         let by_hand = |draft: &mut Draft, payment: &Payment, sold: Sold| {
-            let why = format!("by hand: {by}");
             for row in open_refunds(record, payment) {
                 draft.refund(&row.refund, |row| row.status = RefundStatus::Failed);
             }
             let left_minor = left_minor(record, payment, sold);
             if left_minor > 0 {
-                self.add_refund(draft, payment, left_minor, RefundCause::ByHand, by, &why);
+                self.add_refund(draft, payment, left_minor, RefundCause::ByHand, by, BY_HAND);
+                self.tell_by_hand(draft, status);
+            }
+            if let Some(made) = made_untold(record, payment) {
+                // The other one, beside which it was made, is not made any more.
+                let told = Refund { why: AFTER_ALL.to_owned(), ..made.clone() };
+                self.tell(draft, &told, status);
             }
         };
-        for stray in record.strays().filter(|stray| !goes_on(stray)) {
+        // Where a part has failed beside one that the gateway works on, that part alone counts.
+        let part_by_hand = |draft: &mut Draft, payment: &Payment| {
+            let part_minor = failed_beside_open_minor(record, payment);
+            if part_minor > 0 {
+                self.add_refund(draft, payment, part_minor, RefundCause::ByHand, by, BY_HAND);
+                self.tell_by_hand(draft, status);
+            }
+            part_minor > 0
+        };
+        for stray in record.strays() {
+            if part_by_hand(draft, stray) || goes_on(stray) {
+                continue;
+            }
             by_hand(draft, stray, Sold::Not);
             draft.stray(&stray.payment, Stage::Refunded, "a stray payment was seen to by hand");
         }
@@ -246,7 +315,7 @@ impl Sagas {
         // be written down.
         let is_final = record.saga.step == Step::Confirmed || sold == Sold::Final;
         match record.present().filter(|_| !is_final) {
-            Some(payment) if goes_on(payment) => {}
+            Some(payment) if part_by_hand(draft, payment) || goes_on(payment) => {}
             Some(payment) if payment.captured_minor > 0 => {
                 if sold == (Sold::Cancelled { refund_minor: 0 }) {
                     draft.settle(Step::Failed, Stage::Captured);
@@ -269,6 +338,30 @@ impl Sagas {
             None => draft.give_up(),
         }
     }
+
+    /// Tells of the refund that was added last, as if the gateway had made it. Should that make an
+    /// earlier one after all, nothing more is told of this payment.
+    fn tell_by_hand(&self, draft: &mut Draft, status: Option<HoldStatus>) {
+        let SagaRecord { saga, refunds, .. } = draft.record();
+        let made = refunds.last().expect("it was just added");
+        let cause = if saga.payment.as_ref() == Some(&made.payment) {
+            // Why it was owed, the first one says.
+            let first = refunds.iter().find(|row| row.payment == made.payment);
+            first.map_or(made.cause, |row| row.cause)
+        } else {
+            RefundCause::Stray
+        };
+        let told = Refund { cause, ..made.clone() };
+        self.tell(draft, &told, status);
+    }
+
+    /// Tells of a refund, whose booking stands like this where it is known.
+    pub(super) fn tell(&self, draft: &mut Draft, refund: &Refund, status: Option<HoldStatus>) {
+        let event = &draft.record().saga.event;
+        if let Some(message) = refund_done(refund, event, self.now(), status, &self.channels) {
+            draft.tell(message);
+        }
+    }
 }
 
 /// Whether the gateway may still let the buyer pay.
@@ -287,6 +380,16 @@ fn open_refunds<'a>(
     payment: &'a Payment,
 ) -> impl Iterator<Item = &'a Refund> {
     record.refunds.iter().filter(|row| row.payment == payment.payment && is_open(row))
+}
+
+/// What is owed of a payment's money beside what the gateway works on, in minor units: nothing if that is
+/// all of it, or if no refund is under way.
+fn failed_beside_open_minor(record: &SagaRecord, payment: &Payment) -> i64 {
+    let open_minor: i64 = open_refunds(record, payment).map(|row| row.amount_minor).sum();
+    if open_minor == 0 {
+        return 0;
+    }
+    (left_minor(record, payment, Sold::Not) - open_minor).max(0)
 }
 
 /// Payments whose money is to go back, and whose refund has failed.
@@ -310,13 +413,12 @@ fn unsettled(record: &SagaRecord, sold: Sold) -> Option<&Payment> {
 
 /// Money of a payment that is to go back, and did not yet.
 fn left_minor(record: &SagaRecord, payment: &Payment, sold: Sold) -> i64 {
-    let of_payment = || record.refunds.iter().filter(|row| row.payment == payment.payment);
-    let done = of_payment().filter(|row| row.status == RefundStatus::Done);
+    let is_done =
+        |row: &&Refund| row.payment == payment.payment && row.status == RefundStatus::Done;
+    let done = record.refunds.iter().filter(is_done);
     let back_minor: i64 = done.map(|row| row.amount_minor).sum();
-    // The first refund is of all that was to go back, after a cancellation perhaps of a part;
-    // others repeat it.
-    let owed_minor = match (of_payment().next(), sold) {
-        (Some(first), _) => first.amount_minor,
+    let owed_minor = match (decided_minor(record, &payment.payment), sold) {
+        (Some(decided_minor), _) => decided_minor,
         (None, Sold::Not) => payment.captured_minor,
         (None, Sold::Cancelled { refund_minor }) => refund_minor,
         (None, Sold::Final) => 0,

@@ -1,6 +1,7 @@
 //! An engine that is away once money was taken: sagas wait for it, and go on.
 
 use super::driver::LONGEST_ENGINE_PAUSE_MS;
+use super::engine_stub::{Asked, EngineStub};
 use super::gateway::takes::Takes;
 use super::gateway::{
     Answer, DeskNews, Gateway, GatewayError, NotGenuine, Notice, Order, Ours, RefundOrder,
@@ -19,64 +20,14 @@ use onrush_core::saga::Step;
 use onrush_core::settings::Settings;
 use onrush_core::spec::PoolSpec;
 use onrush_core::types::AskedTypes;
-use onrush_core::{Command, Query, Reply, Time, View};
+use onrush_core::{Command, Time};
 use onrush_ledger::saga::Saga;
 use onrush_ledger::sqlite::SqliteLedger;
 use onrush_relay::messages::Channels;
 use onrush_store::embedded::{Clock, Embedded, ManualClock, Options};
-use onrush_store::{Engine, Failure, Feed, Figures, Pending, Seq};
+use onrush_store::{Engine, Failure};
 use std::future::ready;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
-
-/// An engine that does not hear of confirmations for a while.
-struct Deaf {
-    engine: Embedded,
-    /// How many it will not hear of.
-    left: AtomicU32,
-    /// What it says of them.
-    says: Failure,
-}
-
-impl Engine for Deaf {
-    fn execute(&self, event: EventId, command: Command) -> Pending<Reply> {
-        let is_confirm = matches!(command, Command::Confirm { .. });
-        if is_confirm && self.left.load(Ordering::SeqCst) > 0 {
-            self.left.fetch_sub(1, Ordering::SeqCst);
-            return Box::pin(ready(Err(self.says.clone())));
-        }
-        self.engine.execute(event, command)
-    }
-
-    fn query(&self, event: EventId, query: Query) -> Pending<View> {
-        self.engine.query(event, query)
-    }
-
-    fn events(&self) -> Pending<Vec<EventId>> {
-        self.engine.events()
-    }
-
-    fn subscribe(&self, after: Seq) -> Box<dyn Feed> {
-        self.engine.subscribe(after)
-    }
-
-    fn committed(&self) -> Seq {
-        self.engine.committed()
-    }
-
-    fn settled(&self, event: EventId) -> Pending<Seq> {
-        self.engine.settled(event)
-    }
-
-    fn waiting(&self) -> Duration {
-        self.engine.waiting()
-    }
-
-    fn figures(&self) -> Figures {
-        self.engine.figures()
-    }
-}
 
 /// A gateway where everybody has paid already.
 struct Cash;
@@ -164,7 +115,7 @@ struct Paid {
 }
 
 impl Paid {
-    async fn with(left: u32, says: Failure) -> Self {
+    async fn with(mut left: u32, says: Failure) -> Self {
         let clock = ManualClock::new(Time(1_790_000_000_000));
         let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a dir"));
         let options = Options { clock: Clock::Manual(clock.clone()), ..Options::default() };
@@ -173,8 +124,13 @@ impl Paid {
         let (booking, user): (BookingId, UserId) =
             ("gala.1".parse().expect("an id"), "ann".parse().expect("an id"));
         held(&engine, &event, &booking, &user).await;
+        let engine = EngineStub::failing(engine, move |asked| {
+            let is_lost = left > 0 && matches!(asked, Asked::Command(Command::Confirm { .. }));
+            left -= u32::from(is_lost);
+            is_lost.then(|| says.clone())
+        });
         let sagas = Sagas::new(SagaDeps {
-            engine: Arc::new(Deaf { engine, left: AtomicU32::new(left), says }),
+            engine: Arc::new(engine),
             ledger: Arc::new(SqliteLedger::open(dirs[1].path()).expect("opened")),
             gateway: Some(Arc::new(Cash)),
             clock: Clock::Manual(clock.clone()),

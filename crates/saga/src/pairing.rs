@@ -23,7 +23,8 @@ use std::sync::Arc;
 const KEYS: &str = "keys";
 /// Keys without which what was given out before is worth nothing: tokens, and the ids of bookings.
 const LASTING: [&str; 2] = ["token.key", "ids.key"];
-/// How the names of keys begin of which there may be several; one that is known must be left.
+/// How the names of keys begin of which there may be several; of those that are known and not retired
+/// one must be left.
 const ROTATING: [&str; 2] = ["pass-", "ticket-"];
 
 /// What a journal says about itself.
@@ -136,14 +137,20 @@ impl Before {
             return Ok(());
         };
         let remembered = reader.memo(KEYS).map_err(|error| error.to_string())?;
-        let known: BTreeMap<String, String> = match &remembered {
+        let mut known: BTreeMap<String, String> = match &remembered {
             Some(text) => serde_json::from_str(text)
                 .map_err(|error| format!("engine.db does not remember its keys ({error})"))?,
             // Earlier versions remembered none, and had these.
             None => LASTING.iter().map(|name| ((*name).to_owned(), String::new())).collect(),
         };
         let there = if data.join("keys").is_dir() {
-            KeyDir::open(data).and_then(|keys| hashes(&keys)).map_err(|error| error.to_string())?
+            let look = |keys: KeyDir| {
+                // Whoever retires a key lets go of it on purpose, also of the last of its kind.
+                let let_go = retired(&keys)?;
+                known.retain(|name, hash| let_go.get(name) != Some(&*hash));
+                hashes(&keys)
+            };
+            KeyDir::open(data).and_then(look).map_err(|error| error.to_string())?
         } else {
             BTreeMap::new()
         };
@@ -292,10 +299,25 @@ fn hashes(keys: &KeyDir) -> io::Result<BTreeMap<String, String>> {
     };
     for name in keys.names("")?.into_iter().filter(|name| is_watched(name)) {
         if let Some(key) = keys.load(&name)? {
-            found.insert(name, hex(&Sha256::digest(key)));
+            found.insert(name, hash(key));
         }
     }
     Ok(found)
+}
+
+/// The keys that are retired, the same way.
+fn retired(keys: &KeyDir) -> io::Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    for name in keys.retired()? {
+        if let Some(key) = keys.load_retired(&name)? {
+            found.insert(name, hash(key));
+        }
+    }
+    Ok(found)
+}
+
+fn hash(key: [u8; 32]) -> String {
+    hex(&Sha256::digest(key))
 }
 
 /// The first key that is not as it was, and what is wrong with it.

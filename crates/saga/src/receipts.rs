@@ -1,7 +1,7 @@
 //! Receipts and credit notes of one booking, drafted from what the ledger has of it.
 //!
 //! A receipt is for the payment that a booking was confirmed with, and a credit note for each refund
-//! of it that was done, up to what was paid. Money of other payments, and of bookings that were
+//! of it that was done, up to what was owed. Money of other payments, and of bookings that were
 //! never confirmed, bought nothing: it has neither.
 
 use onrush_core::costs::{Cost, costs};
@@ -12,10 +12,19 @@ use onrush_core::tax::{Tax, Taxed};
 use onrush_core::types::{Part, parts};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
-use onrush_ledger::receipt::{Document, Purpose, ReceiptBasis, ReceiptDraft, ReceiptLine, Seller};
+use onrush_ledger::receipt::{
+    Document, Purpose, ReceiptBasis, ReceiptDraft, ReceiptLine, ReceiptRule, Seller, owed_minor,
+    taken_at,
+};
 
-/// The payment that a booking was confirmed with, if there was one of ours that took money.
-pub(super) fn paid_with(basis: &ReceiptBasis) -> Option<&Payment> {
+/// Whether the receipt of a booking was issued.
+pub(super) fn is_receipted(basis: &ReceiptBasis) -> bool {
+    basis.issued.iter().any(|known| known.corrects.is_none())
+}
+
+/// The payment that a booking was confirmed with, if there was one of ours that took money, and it has
+/// documents: by the rule, or because its receipt was issued.
+pub(super) fn paid_with(basis: &ReceiptBasis, rule: ReceiptRule) -> Option<&Payment> {
     let Booking { status, payment, .. } = &basis.booking;
     let was_confirmed = match status {
         HoldStatus::Confirmed | HoldStatus::Cancelled => true,
@@ -23,7 +32,9 @@ pub(super) fn paid_with(basis: &ReceiptBasis) -> Option<&Payment> {
     };
     let payment = payment.as_ref().filter(|_| was_confirmed)?;
     let ours = |row: &&Payment| row.payment == *payment && row.captured_minor > 0;
-    basis.record.payments.iter().find(ours)
+    let payment = basis.record.payments.iter().find(ours)?;
+    let has_documents = is_receipted(basis) || rule.covers(&basis.record.saga, payment);
+    has_documents.then_some(payment)
 }
 
 /// What is missing of a booking's documents, in the order in which it is to be issued.
@@ -33,10 +44,11 @@ pub(super) fn paid_with(basis: &ReceiptBasis) -> Option<&Payment> {
 /// Why they cannot be made, as a sentence: amounts do not add up.
 pub(super) fn missing(
     basis: &ReceiptBasis,
+    rule: ReceiptRule,
     seller: &Seller,
     sold: Option<(&Settings, &[i64])>,
 ) -> Result<Vec<ReceiptDraft>, String> {
-    let Some(payment) = paid_with(basis) else { return Ok(Vec::new()) };
+    let Some(payment) = paid_with(basis, rule) else { return Ok(Vec::new()) };
     let mut drafts = Vec::new();
     let paid = match basis.issued.iter().find(|known| known.corrects.is_none()) {
         Some(receipt) => receipt.document.clone(),
@@ -55,21 +67,25 @@ pub(super) fn missing(
     };
     let done =
         |refund: &&Refund| refund.payment == payment.payment && refund.status == RefundStatus::Done;
-    let done_minor: i64 =
-        basis.record.refunds.iter().filter(done).map(|refund| refund.amount_minor).sum();
-    // What went back twice, by hand and by the gateway after all, was not paid twice.
-    let done_minor = done_minor.min(payment.captured_minor);
+    let done: Vec<&Refund> = basis.record.refunds.iter().filter(done).collect();
+    let amounts = || done.iter().map(|refund| refund.amount_minor);
+    let Booking { status, refund_minor, .. } = &basis.booking;
+    let cancelled_minor = (*status == HoldStatus::Cancelled).then_some(*refund_minor);
+    // What went back twice, by hand and by the gateway after all, was owed once.
+    let owed_minor = owed_minor(payment.captured_minor, cancelled_minor, amounts());
+    let due_minor = owed_minor.min(amounts().sum());
     let mut before_minor: i64 = notes().map(|note| note.amount_minor).sum();
-    for refund in basis.record.refunds.iter().filter(done) {
+    for &refund in &done {
         // A refund that bounced after its note was issued was done again since, under another key:
         // the note stands for both.
-        let amount_minor = refund.amount_minor.min(done_minor - before_minor);
+        let amount_minor = refund.amount_minor.min(due_minor - before_minor);
         if amount_minor <= 0 || is_issued(&refund.refund) {
             continue;
         }
         let lines = given_back(&paid, before_minor, amount_minor, refund.currency)?;
         let moved_at = refund.updated_at;
-        let document = Document { seller: seller.clone(), lines, moved_at, ..paid.clone() };
+        // Of the seller who gave the receipt, whoever sells today.
+        let document = Document { lines, moved_at, ..paid.clone() };
         let refund = Some(refund.refund.clone());
         drafts.push(draft(basis, refund, amount_minor, before_minor, document));
         before_minor += amount_minor;
@@ -138,7 +154,7 @@ fn receipt_of(
         title: settings.title.to_string(),
         tax: settings.tax.clone(),
         lines: costs.into_iter().map(line).collect(),
-        moved_at: basis.record.saga.payment_completed_at.unwrap_or(payment.updated_at),
+        moved_at: taken_at(&basis.record.saga, payment),
     };
     if !document.comes_to(amount_minor) {
         let sum_minor: i64 = document.lines.iter().map(|line| line.amount_minor).sum();
@@ -317,7 +333,7 @@ mod tests {
     }
 
     fn drafts(basis: &ReceiptBasis, rate_bp: Option<u32>) -> Result<Vec<ReceiptDraft>, String> {
-        missing(basis, &seller(), Some((&settings(rate_bp), &[1_000])))
+        missing(basis, ReceiptRule::EVERY, &seller(), Some((&settings(rate_bp), &[1_000])))
     }
 
     /// The drafts with numbers.
@@ -424,6 +440,32 @@ mod tests {
     }
 
     #[test]
+    fn money_that_the_rule_leaves_out_has_no_documents_unless_its_receipt_was_issued() {
+        let rule =
+            |with_sandbox, from: Option<i64>| ReceiptRule { with_sandbox, from: from.map(Time) };
+        let refunded = basis(&[400]);
+        let mut real = refunded.clone();
+        real.record.payments[0].gateway = "stripe".into();
+        let count = |basis: &ReceiptBasis, rule| {
+            let settings = settings(None);
+            missing(basis, rule, &seller(), Some((&settings, &[1_000]))).unwrap().len()
+        };
+        // It was taken at 7.
+        for (basis, rule, drafts) in [
+            (&refunded, rule(true, None), 2),
+            (&refunded, rule(false, None), 0),
+            (&real, rule(false, None), 2),
+            (&real, rule(false, Some(7)), 2),
+            (&real, rule(false, Some(8)), 0),
+        ] {
+            assert_eq!(count(basis, rule), drafts, "{rule:?}");
+        }
+        let mut receipted = refunded;
+        receipted.issued = issued(drafts(&basis(&[]), None).unwrap());
+        assert_eq!(count(&receipted, rule(false, Some(8))), 1, "the credit note of its receipt");
+    }
+
+    #[test]
     fn a_refund_of_everything_takes_back_each_line() {
         let all = drafts(&basis(&[2_090]), Some(1_900)).unwrap();
         let [receipt, note] = &*all else { panic!("{all:?}") };
@@ -432,6 +474,16 @@ mod tests {
             (note.refund.as_deref(), note.document.moved_at),
             (Some("refund:gala.1:1"), Time(9))
         );
+    }
+
+    #[test]
+    fn a_credit_note_names_the_seller_of_the_receipt_that_it_takes_back() {
+        let mut later = basis(&[400]);
+        later.issued = issued(drafts(&basis(&[]), None).unwrap());
+        let today = Seller { name: "Hall and Partners".into(), ..seller() };
+        let notes = missing(&later, ReceiptRule::EVERY, &today, None).unwrap();
+        let [note] = &*notes else { panic!("{notes:?}") };
+        assert_eq!((note.amount_minor, &note.document.seller), (400, &seller()));
     }
 
     #[test]
@@ -467,7 +519,9 @@ mod tests {
 
     #[test]
     fn what_does_not_add_up_is_not_issued() {
-        let why = missing(&basis(&[]), &seller(), Some((&settings(None), &[999]))).unwrap_err();
+        let settings = settings(None);
+        let sold = Some((&settings, &[999][..]));
+        let why = missing(&basis(&[]), ReceiptRule::EVERY, &seller(), sold).unwrap_err();
         assert_eq!(why, "its lines come to 2088, and it was paid with 2090");
         let mut less = basis(&[]);
         less.record.payments[0].captured_minor = 2_000;
@@ -480,19 +534,30 @@ mod tests {
     }
 
     #[test]
-    fn notes_stop_at_what_was_paid_although_more_went_back() {
-        for (refunds_minor, notes_minor) in [
-            (&[2_090, 2_090][..], &[2_090][..]),
-            (&[2_000, 91], &[2_000, 90]),
-            (&[500, 500, 2_090], &[500, 500, 1_090]),
+    fn notes_stop_at_what_was_owed_although_more_went_back() {
+        // What a cancellation gave back, the refunds that were done, and the notes.
+        for (cancelled_minor, refunds_minor, notes_minor) in [
+            (None, &[2_090, 2_090][..], &[2_090][..]),
+            (None, &[2_000, 91], &[2_000, 90]),
+            (None, &[500, 500, 2_090], &[500, 500, 1_090]),
+            (Some(2_090), &[2_090, 2_090], &[2_090]),
+            (Some(1_500), &[1_500, 1_500], &[1_500]),
+            (Some(1_500), &[1_000, 1_000], &[1_000, 500]),
+            // An operator had given back all of it before that.
+            (Some(0), &[2_090, 2_090], &[2_090]),
         ] {
             let mut basis = basis(refunds_minor);
+            if let Some(refund_minor) = cancelled_minor {
+                basis.booking.status = HoldStatus::Cancelled;
+                basis.booking.refund_minor = refund_minor;
+            }
             let all = drafts(&basis, Some(1_900)).unwrap();
             let [receipt, notes @ ..] = &*all else { panic!("{all:?}") };
             let amounts: Vec<_> = notes.iter().map(|note| note.amount_minor).collect();
             assert_eq!((receipt.amount_minor, &*amounts), (2_090, notes_minor));
             let tax_minor: i64 = notes.iter().map(|note| note.document.tax_minor()).sum();
-            assert_eq!(tax_minor, receipt.document.tax_minor());
+            let is_all = amounts.iter().sum::<i64>() == receipt.amount_minor;
+            assert_eq!(tax_minor == receipt.document.tax_minor(), is_all);
             basis.issued = issued(all);
             assert_eq!(drafts(&basis, None), Ok(vec![]));
         }

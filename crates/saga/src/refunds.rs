@@ -1,13 +1,15 @@
 //! Money that goes back.
 
+use super::desk::{AT_DESK, Back};
 use super::draft::Draft;
 use super::gateway::{GatewayError, RefundStanding};
 use super::look::{Look, Trouble};
 use super::rows::{order_of_refund, refund_of};
 use super::sagas::Sagas;
-use onrush_core::hold::{HoldState, OnDecline};
+use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::ids::PaymentId;
 use onrush_core::saga::{Outcome, Stage, Todo, todo};
+use onrush_ledger::LedgerError;
 use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::SagaRecord;
 use onrush_relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, refund_done};
@@ -16,6 +18,8 @@ use onrush_relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, refund_done}
 pub(super) const LONGEST_WAIT_MS: i64 = 3_600_000;
 /// Why money of a payment that is not the present one goes back.
 const STRAY: &str = "the booking does not wait for this payment";
+/// What is told of a refund that had failed and was made all the same.
+pub(super) const AFTER_ALL: &str = "the refund was made after all";
 /// Why a refund is not asked for beside one that was made.
 pub(super) const BESIDE_ANOTHER: &str =
     "a refund that had failed was made after all, beside another one";
@@ -34,9 +38,7 @@ impl Sagas {
         why: &str,
     ) -> Result<Look, Trouble> {
         let mut draft = self.moving(record);
-        let paid_here =
-            |row: &&Payment| row.stage == Stage::Captured && row.captured_minor >= amount_minor;
-        let Some(payment) = record.present().filter(paid_here) else {
+        let Some(payment) = paid_here(record, amount_minor) else {
             // Paid at the box office: what it took, it gives back.
             let mut draft = self.draft(record);
             draft.advance(Outcome::CancelledUnrefunded, "nothing was paid here; refund by hand")?;
@@ -44,6 +46,30 @@ impl Sagas {
         };
         draft.advance(outcome, why)?;
         draft.add_refund(refund_of(record, payment, amount_minor, cause, why, self.now()));
+        Ok(Look::Write(draft))
+    }
+
+    /// Money is to go back for a booking that was cancelled, of which the desk gave some back before: the
+    /// gateway is asked for the rest, if there is one.
+    pub(super) fn give_back_beside_desk(
+        &self,
+        record: &SagaRecord,
+        payment: &Payment,
+        amount_minor: i64,
+        back: &Back,
+        why: &str,
+    ) -> Result<Look, Trouble> {
+        let mut draft = self.moving(record);
+        draft.advance(Outcome::Cancelled, why)?;
+        let left_minor = self.take_from_desk(&mut draft, payment, amount_minor, back, None);
+        if left_minor == 0 {
+            draft.advance(Outcome::MoneyReturned, AT_DESK)?;
+        } else {
+            draft.note("a part had gone back at the gateway's own desk");
+            let (record, cause) = (draft.record(), RefundCause::Cancelled);
+            let rest = refund_of(record, payment, left_minor, cause, why, self.now());
+            draft.add_refund(rest);
+        }
         Ok(Look::Write(draft))
     }
 
@@ -93,7 +119,7 @@ impl Sagas {
                 continue;
             }
             match self.refund_at_gateway(record, payment, refund).await {
-                Ok(standing) => return self.came_of(record, refund, standing),
+                Ok(standing) => return self.came_of(record, refund, standing).await,
                 Err(why) => trouble = with(trouble, why),
             }
         }
@@ -101,7 +127,7 @@ impl Sagas {
         for (payment, refund) in sent {
             match self.refund_at_gateway(record, payment, refund).await {
                 Ok(RefundStanding::Pending { reference }) => still = Some((refund, reference)),
-                Ok(standing) => return self.came_of(record, refund, standing),
+                Ok(standing) => return self.came_of(record, refund, standing).await,
                 Err(why) => trouble = with(trouble, why),
             }
         }
@@ -117,7 +143,7 @@ impl Sagas {
     }
 
     /// What came of a refund.
-    pub(super) fn came_of(
+    pub(super) async fn came_of(
         &self,
         record: &SagaRecord,
         refund: &Refund,
@@ -132,8 +158,16 @@ impl Sagas {
                 return Ok(self.refund_failed(record, refund, reference, &why));
             }
         };
+        let status = self.status_of(record).await;
+        let status = status.map_err(|error| Trouble::Later(error.to_string()))?;
         let is_present = record.saga.payment.as_ref() == Some(&refund.payment);
-        let mut draft = if is_present {
+        let is_part = is_part_of_what_is_owed(record, refund);
+        let mut draft = if is_part {
+            let mut draft = self.moving(record);
+            draft.tries(0);
+            draft.note("a part of the money went back");
+            draft
+        } else if is_present {
             let mut draft = self.moving(record);
             draft.advance(Outcome::MoneyReturned, "the money went back")?;
             draft
@@ -148,10 +182,29 @@ impl Sagas {
             row.reference = Some(reference);
         });
         let event = &draft.record().saga.event;
-        if let Some(message) = refund_done(refund, event, self.now(), None, &self.channels) {
+        if let Some(message) = refund_done(refund, event, self.now(), status, &self.channels) {
             draft.tell(message);
         }
-        Ok(Look::Write(draft))
+        // What came back of the other part is owed still, and waits for an operator.
+        Ok(if is_part { then_others(draft) } else { Look::Write(draft) })
+    }
+
+    /// How a booking stands, for those who are told of its money. The ledger may lag behind the engine,
+    /// and knows what that has forgotten or cannot say just now.
+    pub(super) async fn status_of(
+        &self,
+        record: &SagaRecord,
+    ) -> Result<Option<HoldStatus>, LedgerError> {
+        if self.channels.is_empty() {
+            return Ok(None);
+        }
+        match self.hold(record).await {
+            Ok(Some(view)) => Ok(Some(view.state.status())),
+            Ok(None) | Err(_) => {
+                let row = self.ledger.booking(&record.saga.booking).await?;
+                Ok(row.map(|row| row.status))
+            }
+        }
     }
 
     /// The gateway works on it, which may take days: it tells when it knows, and is asked now and
@@ -260,6 +313,13 @@ impl Sagas {
     }
 }
 
+/// The present payment, if as much was taken for it and is not on its way back.
+pub(super) fn paid_here(record: &SagaRecord, amount_minor: i64) -> Option<&Payment> {
+    record
+        .present()
+        .filter(|row| row.stage == Stage::Captured && row.captured_minor >= amount_minor)
+}
+
 /// Whether a booking was cancelled for this reason by whoever keeps it, and by no organiser.
 #[must_use]
 pub fn is_buyers_return(why: &str) -> bool {
@@ -339,13 +399,71 @@ pub(super) fn see_to_what_went_twice(draft: &mut Draft, record: &SagaRecord) {
     }
 }
 
-/// Whether more would go back of a payment than its first refund was of, because one that had failed
-/// was made after all.
+/// The only refund of a payment that was made, but for what the desk gave back, if nobody was told of it
+/// because another one was asked for beside it.
+pub(super) fn made_untold<'a>(record: &'a SagaRecord, payment: &Payment) -> Option<&'a Refund> {
+    let is_made = |row: &&Refund| {
+        row.payment == payment.payment
+            && row.status == RefundStatus::Done
+            && row.cause != RefundCause::AtDesk
+    };
+    let mut made = record.refunds.iter().filter(is_made);
+    let only = made.next().filter(|row| [BESIDE_ANOTHER, BESIDE_SEEN_TO].contains(&&*row.why))?;
+    made.next().is_none().then_some(only)
+}
+
+/// Whether more would go back of a payment than was to, because one that had failed was made after all.
 fn is_beyond_what_is_owed(record: &SagaRecord, refund: &Refund) -> bool {
     let of_it = || record.refunds.iter().filter(|other| other.payment == refund.payment);
-    let owed_minor = of_it().next().map_or(refund.amount_minor, |first| first.amount_minor);
+    let owed_minor = decided_minor(record, &refund.payment).unwrap_or(refund.amount_minor);
     let done = of_it().filter(|other| other.status == RefundStatus::Done);
     done.map(|other| other.amount_minor).sum::<i64>() + refund.amount_minor > owed_minor
+}
+
+/// How much was to go back of a payment when that was decided, in minor units; `None` if nothing was.
+///
+/// Its first refund is of all that, or of what the desk had given back before; then the next one is of
+/// the rest. Whatever an operator had added repeats a part of it.
+pub(super) fn decided_minor(record: &SagaRecord, payment: &PaymentId) -> Option<i64> {
+    let mut of_it = record.refunds.iter().filter(|row| row.payment == *payment);
+    let first = of_it.next()?;
+    let (mut decided_minor, mut has_more) =
+        (first.amount_minor, first.cause == RefundCause::AtDesk);
+    for row in of_it {
+        // An operator decides in the first place, too (`Operator`); all else of theirs repeats.
+        let repeats = row.decided_by.is_some() && row.cause != RefundCause::Operator;
+        if !has_more || repeats {
+            break;
+        }
+        decided_minor += row.amount_minor;
+        has_more = row.cause == RefundCause::AtDesk;
+    }
+    Some(decided_minor)
+}
+
+/// Whether this refund, if it was made after all, and what went back or is asked for beside it come to
+/// more than was to go back.
+pub(super) fn is_beside_another(record: &SagaRecord, refund: &Refund) -> bool {
+    let is_other = |row: &&Refund| row.payment == refund.payment && row.refund != refund.refund;
+    let others = record.refunds.iter().filter(is_other);
+    let counting = others.filter(|row| is_open(row) || row.status == RefundStatus::Done);
+    let beside_minor = counting.map(|row| row.amount_minor).sum::<i64>();
+    let owed_minor = decided_minor(record, &refund.payment).unwrap_or(refund.amount_minor);
+    beside_minor + refund.amount_minor > owed_minor
+}
+
+/// Whether less went back of a payment than was to, this refund included, as one beside it has failed.
+pub(super) fn is_part_of_what_is_owed(record: &SagaRecord, refund: &Refund) -> bool {
+    let is_other = |row: &&Refund| row.payment == refund.payment && row.refund != refund.refund;
+    let others = || record.refunds.iter().filter(is_other);
+    let Some(paid) = record.payments.iter().find(|row| row.payment == refund.payment) else {
+        return false;
+    };
+    let owed_minor = decided_minor(record, &refund.payment).unwrap_or(refund.amount_minor);
+    let done = others().filter(|row| row.status == RefundStatus::Done);
+    let back_minor = done.map(|row| row.amount_minor).sum::<i64>() + refund.amount_minor;
+    back_minor < owed_minor.min(paid.captured_minor)
+        && others().any(|row| row.status == RefundStatus::Failed)
 }
 
 /// Whether nobody knows yet what comes of it.
@@ -359,7 +477,9 @@ fn failure<'a>(record: &'a SagaRecord, payment: &Payment) -> Option<&'a str> {
     if of_it().any(is_open) {
         return None;
     }
-    Some(of_it().next_back().map_or("the refund's row is missing", |refund| refund.why.as_str()))
+    let failed = of_it().rfind(|refund| refund.status == RefundStatus::Failed);
+    let last = failed.or_else(|| of_it().next_back());
+    Some(last.map_or("the refund's row is missing", |refund| refund.why.as_str()))
 }
 
 /// A refund has to wait, or has failed. Others that were not asked for yet are, before the saga

@@ -14,6 +14,7 @@ use onrush_core::Time;
 use onrush_core::saga::Stage;
 use onrush_core::settings::Settings;
 use onrush_ledger::Ledger;
+use onrush_ledger::receipt::ReceiptRule;
 use onrush_relay::messages::Channels;
 use onrush_store::Engine;
 use onrush_store::embedded::Clock;
@@ -169,6 +170,12 @@ impl Sagas {
     #[must_use]
     pub fn issues_receipts(&self) -> bool {
         self.clerk.is_some()
+    }
+
+    /// Which payments have receipts, if any are issued.
+    #[must_use]
+    pub fn receipt_rule(&self) -> Option<ReceiptRule> {
+        self.clerk.as_ref().map(Clerk::rule)
     }
 
     /// Has an event's settings say which amounts the gateway can express; whether that is news.

@@ -15,7 +15,7 @@ use onrush_core::settings::Settings;
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal, Time};
 use onrush_ledger::LedgerError;
-use onrush_ledger::booking::Buyer;
+use onrush_ledger::booking::{Buyer, Correction};
 use onrush_ledger::money::Payment;
 use onrush_ledger::saga::{Saga, SagaRecord};
 use onrush_store::{Ask, Failure};
@@ -196,11 +196,8 @@ impl Sagas {
                 Err(error) => return Err(error.into()),
             };
         }
-        if let Some(buyer) = buyer.clone().filter(|_| !is_ours)
-            && self.ledger.buyer(booking).await?.is_none()
-        {
-            // Recovery wrote the payment down, and could not know who pays.
-            self.ledger.set_buyer(booking, user, buyer).await?;
+        if let Some(buyer) = buyer {
+            self.name_again(booking, user, buyer, is_ours).await?;
         }
         // While the gateway is away it is asked in the saga's own time, however often the buyer asks.
         let asks_gateway = matches!(
@@ -226,6 +223,33 @@ impl Sagas {
             return Err(Failure::Refused(Refusal::HoldExpired).into());
         }
         answer.map(Some)
+    }
+
+    /// Names the buyer of a payment that is written down, with them if `is_ours`, unless they are known.
+    async fn name_again(
+        &self,
+        booking: &BookingId,
+        user: &UserId,
+        buyer: &Buyer,
+        is_ours: bool,
+    ) -> Result<(), LedgerError> {
+        let known = self.ledger.buyer(booking).await?;
+        let is_wanted = match &known {
+            // Recovery wrote the payment down, and could not know who pays.
+            None => !is_ours,
+            // A confirmation that is refused because of the payment has put back who was known before.
+            Some(known) => is_ours && known.email != buyer.email,
+        };
+        if !is_wanted {
+            return Ok(());
+        }
+        let (booking, user, buyer) = (booking.clone(), user.clone(), buyer.clone());
+        let naming = Correction { booking, user, was: known.map(|known| known.email), buyer };
+        match self.ledger.correct_buyer(naming).await {
+            // Somebody has been named since.
+            Ok(_) | Err(LedgerError::Conflict) => Ok(()),
+            Err(error @ LedgerError::Unavailable(_)) => Err(error),
+        }
     }
 
     async fn has_run_out(&self, event: &EventId, booking: &BookingId) -> Result<bool, Failure> {
@@ -336,3 +360,7 @@ fn paying(view: &HoldView) -> Result<(PaymentId, Time), StartError> {
     }
     Err(StartError::Engine(Failure::Stopped))
 }
+
+#[cfg(test)]
+#[path = "start_tests.rs"]
+mod tests;

@@ -27,7 +27,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
 use axum::routing::{get, post, put};
 use journal::Journal;
-use onrush_base::config::own_secret_complaint;
+use onrush_base::config::{own_secret_complaint, reached_from_here};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_serve::{listen, serve_router};
 use service::Service;
@@ -102,8 +102,14 @@ impl Sandbox {
         let asked = config.listen;
         let listener = listen(asked).map_err(|error| SandboxError::Listen(asked, error))?;
         let address = listener.local_addr().unwrap_or(asked);
-        let base_url = config.public_url.as_deref().map(|url| url.trim_end_matches('/').to_owned());
-        let base_url = base_url.unwrap_or_else(|| format!("http://{address}"));
+        let base_url = config.pages_url(address);
+        if config.leads_here_alone(address) {
+            tracing::warn!(
+                url = %base_url,
+                "the sandbox sends buyers to an address that leads to their own machine; say how \
+                 browsers reach it: --public-url of onrush sandbox, or public_url of the server"
+            );
+        }
         let (parcels, queue) = mpsc::unbounded_channel();
         let client = config.client.clone();
         let service = Arc::new(Service::new(config, base_url, opened, parcels));
@@ -125,7 +131,7 @@ impl Sandbox {
     /// The address of its API, as whoever drives payments takes it.
     #[must_use]
     pub fn base_url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", reached_from_here(self.address))
     }
 
     /// Sums over all payments, as `GET /v1/totals` has them; `None` if its file failed.

@@ -35,6 +35,12 @@ use tower_service::Service;
 
 /// How long a client may take to send a request's head, and an idle connection stays open.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same of a proxy, which keeps connections for requests to come: one that it sends just as we close
+/// is lost. It is to let go first, so this is more than the 600 seconds of Google's balancers, which
+/// nobody can set. A head that it begins and never ends has as long, hyper has one limit for both; but
+/// proxies pass heads on whole, and what may pile up is bounded by [`MAX_HEAD_BYTES`] for each connection
+/// and by [`Terms::connections`] for all of them.
+const PROXY_HEADER_TIMEOUT: Duration = Duration::from_secs(620);
 /// The longest head of a request, its first line included, and the largest buffer a connection reads
 /// into: nobody counts what strangers have sent of a head, so that it is this much for each
 /// connection that there may be. Tokens and cookies of 8 KiB have room in it.
@@ -131,6 +137,7 @@ pub async fn serve_doors<D: Doors>(
                     let peer = peer.to_canonical();
                     match gate.admit(peer) {
                         Ok(counted) => {
+                            let is_proxy = gate.is_proxy(peer);
                             let handover = Arc::new(Handover::new(gate.terms.bodies.clone()));
                             let patience = gate.terms.answer_timeout;
                             let socket = Socket::new(wire, handover.clone(), patience, counted);
@@ -139,10 +146,13 @@ pub async fn serve_doors<D: Doors>(
                                 connection: Connection { peer, handover },
                                 traffic: gate.traffic.clone(),
                                 busy: gate.terms.unserved.busy,
-                                repeats: Repeats::new(!gate.is_proxy(peer)),
+                                repeats: Repeats::new(!is_proxy),
                             };
                             let (stopped, hand_over) = (stopped.clone(), hand_over.clone());
-                            let builder = builder.clone();
+                            let mut builder = builder.clone();
+                            if is_proxy {
+                                builder.header_read_timeout(PROXY_HEADER_TIMEOUT);
+                            }
                             connections.spawn(answer(socket, service, builder, stopped, hand_over));
                         }
                         Err(why) => gate.turn_away(wire, peer, why),
@@ -403,6 +413,40 @@ mod tests {
         }
         // Whoever would send much more is cut off.
         refused(address, 65 << 20).await.unwrap_err();
+        drop(stop);
+        server.await.unwrap();
+    }
+
+    /// How long a connection from this address stays open over which something was asked, and nothing
+    /// more is.
+    async fn idle_for(source: Ipv4Addr, address: SocketAddr) -> Duration {
+        let begun = Instant::now();
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((source, 0).into()).unwrap();
+        let mut stream = socket.connect(address).await.unwrap();
+        assert_eq!(status(&mut stream, "/").await, 404, "the router knows no path");
+        // Nothing else happens, so the time passes at once.
+        tokio::time::pause();
+        let end = stream.read_u8().await.unwrap_err();
+        tokio::time::resume();
+        assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+        begun.elapsed()
+    }
+
+    #[tokio::test]
+    async fn idle_connection_of_a_proxy_is_kept_for_longer_than_the_proxy_keeps_it() {
+        let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (proxy, stranger) = (Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2));
+        let proxies = vec![proxy.to_string().parse().unwrap()];
+        let terms = Terms { proxies, ..Terms::default() };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stopped = async { drop(stopped.await) };
+        let server = serve_on(listener, Router::new(), terms, Arc::default(), stopped);
+        let server = tokio::spawn(server);
+        let (proxy, stranger) = (idle_for(proxy, address).await, idle_for(stranger, address).await);
+        assert!((610..650).contains(&proxy.as_secs()), "{proxy:?}");
+        assert!((30..60).contains(&stranger.as_secs()), "{stranger:?}");
         drop(stop);
         server.await.unwrap();
     }

@@ -28,7 +28,8 @@ pub struct Terms {
     pub connections: u32,
     /// Connections from one address (IPv6: one `/64`).
     pub per_address: u32,
-    /// Networks whose connections carry many clients each: one address may have any number.
+    /// Networks whose connections carry many clients each: one address may have any number, and leave
+    /// them idle for longer.
     pub proxies: Vec<Network>,
     /// How long a client may accept nothing of what waits for it.
     pub answer_timeout: Duration,

@@ -9,7 +9,8 @@
 //!
 //! What can be asked for again at little loss goes first: looks at places, seats and events. Then
 //! what would begin: tokens, places, holds, claims. Everything else is never sent away: payments,
-//! confirmations, releases, tickets, admins.
+//! confirmations, releases, tickets, admins, and pages with their parts, which are ready to be sent:
+//! a page of which some parts are missing is none, and shows nobody when to come back.
 
 use axum::http::Method;
 use onrush_store::Engine;
@@ -209,8 +210,11 @@ fn kind(method: &Method, path: &str) -> Kind {
     if matches!(*method, Method::GET | Method::HEAD) {
         // The door's scanners go by it: an old list lets in who gave their ticket back.
         let is_doors = path.ends_with("/revoked-tickets");
+        // No page asks for a part with HEAD. For itself it does, to learn whether the server is there.
+        let is_head_of_part = *method == Method::HEAD && path.starts_with("/assets/");
         // One booking is no such look: whoever pays follows it.
-        let look = (below_events && !is_doors)
+        let look = is_head_of_part
+            || (below_events && !is_doors)
             || path == "/api/v1/bookings"
             || path == "/api/booking/position"
             || path == "/api/seats/available";
@@ -420,6 +424,30 @@ mod tests {
         assert_eq!(kind(&Method::HEAD, "/api/seats/available"), Kind::Look);
         assert_eq!(kind(&Method::GET, "/api/v1/events/e/revoked-tickets"), Kind::Rest);
         assert_eq!(kind(&Method::GET, "/readyz"), Kind::Rest);
+        assert_eq!(kind(&Method::HEAD, "/assets/index-B2c_x-9Z.js"), Kind::Look);
+    }
+
+    #[test]
+    fn pages_load_as_a_whole_however_long_answers_take() {
+        let pressure = Pressure::at_its_highest();
+        let is_answered =
+            |method: &Method, path: &str| pressure.sends_away(method, path, true).is_none();
+        for path in [
+            "/",
+            "/events/e",
+            "/events/e/seats",
+            "/assets/index-B2c_x-9Z.js",
+            "/bookings/e.1",
+            "/carry",
+            "/admin/events",
+            "/docs",
+        ] {
+            assert!((0..1_000).all(|_| is_answered(&Method::GET, path)), "{path}");
+        }
+        for path in ["/", "/events/e", "/bookings/e.1"] {
+            let is_there = || is_answered(&Method::HEAD, path);
+            assert!((0..1_000).all(|_| is_there()), "{path}: so a page learns of its server");
+        }
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use onrush_api::http;
 use onrush_api::http::pages::upkeep::Upkeep;
 use onrush_api::http::state::{HttpDeps, HttpState};
 use onrush_base::auth::keys::KeyDir;
-use onrush_base::config::Config;
+use onrush_base::config::{Accept, Config};
 use onrush_base::shared_files;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
@@ -61,10 +61,11 @@ impl Server {
     ///
     /// # Errors
     /// See [`StartError`].
-    pub async fn start_with(config: Config, options: Options) -> Result<Self, StartError> {
+    pub async fn start_with(mut config: Config, options: Options) -> Result<Self, StartError> {
         config.check().map_err(StartError::Config)?;
-        let tls = config.tls.as_ref().map(|tls| Tls::open(tls, &config.data)).transpose();
-        let tls = tls.map_err(StartError::Config)?;
+        // Before an admin key is drawn, which would be shown to nobody.
+        config.check_key_files().map_err(StartError::Config)?;
+        let tls = config.tls.as_ref().map(|tls| Tls::open(tls, &config.data)).transpose()?;
         let open = |address| listen(address).map_err(|error| StartError::Listen(address, error));
         let public = open(config.listen)?;
         let operator = config.operator_listen.map(open).transpose()?;
@@ -93,7 +94,7 @@ impl Server {
         }
 
         let terms = Terms::public(&config, http::unserved());
-        restored::check(&config.data, config.accept_restored)?;
+        config.accept_restored = restored::check(&config.data, config.accept_restored)?;
         let data = config.data.clone();
         let backend = Backend::open(&config, options).await?;
         let configured = config.admin_key.as_ref().map(|key| key.reveal().to_owned());
@@ -117,15 +118,16 @@ impl Server {
             publishers: backend.publishers(),
             certificate: tls.as_ref().map(|tls| tls.certificate.view()),
         };
-        let (state, fresh) = http::state::open(config, deps).map_err(StartError::Data)?;
+        let (state, fresh) = http::state::open(config, deps).map_err(StartError::of_directory)?;
         if let Some(cluster) = &backend.cluster {
             let shared = shared_files::share_keys(&**cluster, &keys, &keys_before).await;
             shared.map_err(StartError::Data)?;
         }
         backend.remember_keys(&keys).map_err(StartError::Unavailable)?;
         // On Redis the events are the other nodes' as well, and nothing of a sale is in files here.
-        let accepts = state.config.accept_restored && backend.pairing.is_some();
-        restored::begin(&data, accepts, &*state.sale.engine, &state.sale.draws).await?;
+        let accepts = state.config.accept_restored != Accept::Nothing && backend.pairing.is_some();
+        let (engine, ledger) = (&*state.sale.engine, &*backend.ledger);
+        restored::begin(&data, accepts, engine, ledger, &state.sale.draws).await?;
         let mut pages = state.nodes.cluster.is_some().then(|| {
             let (config, versions) = (state.config.clone(), state.nodes.versions.clone());
             Upkeep::new(config, versions, state.sale.clock.clone())
@@ -234,12 +236,14 @@ impl Server {
     /// Waits until the engine has stopped by itself, or some other part of the server, and says why.
     /// The process should end then, and not with success.
     pub async fn failed(&self) -> Stopped {
-        tokio::select! {
+        let stopped = tokio::select! {
             stopped = self.backend.failed() => stopped,
             why = self.state.sagas.failed() => Stopped::of_the_moment(why),
             why = self.tasks.fallen() => Stopped::of_the_moment(why),
             why = self.operator_tasks.fallen() => Stopped::of_the_moment(why),
-        }
+        };
+        // Damage has other parts end, too, and one of them may be heard of first.
+        self.backend.damage().unwrap_or(stopped)
     }
 
     /// Lets requests under way end, says goodbye to streams, and closes the engine.

@@ -1,5 +1,6 @@
 //! Why a server cannot start.
 
+use onrush_base::auth::keyring::KeyInvalid;
 use onrush_base::config::ConfigError;
 use onrush_ledger::sqlite::OpenError as LedgerOpenError;
 use onrush_store::embedded::OpenError;
@@ -12,6 +13,10 @@ pub enum StartError {
     /// The configuration is wrong.
     #[error("{0}")]
     Config(ConfigError),
+    /// What stands in the files of the listener's own certificate cannot be read, or does not belong
+    /// together. Whoever renews them may have written one and not yet the other.
+    #[error("{0}")]
+    Certificate(ConfigError),
     /// The engine cannot be opened.
     #[error("{0}")]
     Engine(OpenError),
@@ -62,14 +67,21 @@ impl Stopped {
 pub enum Remedy {
     /// Other settings.
     Settings,
-    /// Another start: what is in the way may pass by itself, such as a full disk or a database that
-    /// is away.
+    /// Another start: what is in the way may pass by itself, such as a full disk, a database that is
+    /// away, or half of a new certificate.
     AnotherStart,
     /// Somebody who looks at the data. However often it is started, it is refused until then.
     Operator,
 }
 
 impl StartError {
+    /// What opening the data directory ended with. A configured key that cannot be used is a matter
+    /// of the settings, although only the directory may show it: it has the hash of the drawn key.
+    pub(crate) fn of_directory(error: io::Error) -> Self {
+        let invalid = |KeyInvalid(why)| Self::Config(ConfigError::new(why));
+        error.downcast().map_or_else(Self::Data, invalid)
+    }
+
     /// What helps.
     #[must_use]
     pub fn remedy(&self) -> Remedy {
@@ -78,7 +90,8 @@ impl StartError {
             Self::Engine(error) => of_journal(error),
             Self::Ledger(error) => of_ledger(error),
             Self::Restored(_) | Self::NewerTables(_) => Remedy::Operator,
-            Self::Listen(..)
+            Self::Certificate(_)
+            | Self::Listen(..)
             | Self::Data(_)
             | Self::Cluster(_)
             | Self::Unavailable(_)
@@ -127,6 +140,7 @@ mod tests {
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         let journal = |error| StartError::Engine(error);
         let ledger = |error| StartError::Ledger(error);
+        let wrong = |why: &str| ConfigError::new(why);
         let (why, what) = ("disk I/O error".to_owned(), "a picture".to_owned());
         for (error, remedy) in [
             (journal(OpenError::Io { path: path.clone(), source: full() }), Remedy::AnotherStart),
@@ -146,7 +160,14 @@ mod tests {
                 Remedy::AnotherStart,
             ),
             (ledger(LedgerOpenError::Damaged { path, found: vec![] }), Remedy::Operator),
-            (StartError::Data(full()), Remedy::AnotherStart),
+            (StartError::of_directory(full()), Remedy::AnotherStart),
+            (StartError::of_directory(io::Error::other("a key")), Remedy::AnotherStart),
+            (
+                StartError::of_directory(io::Error::other(KeyInvalid("two are one".into()))),
+                Remedy::Settings,
+            ),
+            (StartError::Certificate(wrong("tls.key: of another pair")), Remedy::AnotherStart),
+            (StartError::Config(wrong("tls: cert and key go together")), Remedy::Settings),
             (StartError::Cluster("PostgreSQL cannot be used".into()), Remedy::AnotherStart),
             (StartError::NewerTables("made by a newer onrush".into()), Remedy::Operator),
             (StartError::Restored("an older copy".into()), Remedy::Operator),

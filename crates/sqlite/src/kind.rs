@@ -59,6 +59,14 @@ impl FileKind {
         self.looked_at(connection)
     }
 
+    /// Makes durable what the log has, with a connection that [`FileKind::open_writer`] opened. A
+    /// process that was killed may have written a commit there and not synced it, and whoever opens
+    /// the file next reads it all the same. Nothing changes; but a commit syncs the log up to its own
+    /// page, however long that is, and whoever reads meanwhile.
+    pub fn sync_log(&self, connection: &Connection) -> rusqlite::Result<()> {
+        connection.execute_batch(&format!("PRAGMA application_id = {};", self.application_id))
+    }
+
     /// Opens the file for reading beside whoever may write it.
     pub fn open_reader(&self, path: &Path) -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(

@@ -13,11 +13,13 @@ mod error;
 mod header;
 mod kind;
 mod lock;
+mod mark;
 
-pub use checkpointer::Checkpointer;
+pub use checkpointer::{Checkpointer, ROUND_PAGES};
 pub use copy::copy;
 pub use create::{close_files, make_dir};
 pub use error::FileError;
 pub use header::Header;
 pub use kind::{FileKind, faults, has_log, log_of, open_unlocked};
 pub use lock::Lock;
+pub use mark::Mark;

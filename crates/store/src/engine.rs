@@ -23,7 +23,11 @@ use std::time::Duration;
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
-/// An answer that no crash can undo, and the time it was decided at.
+/// An answer, and the time it was decided at.
+///
+/// Where one process keeps the journal, no crash can undo what it tells of. Where nodes share Redis,
+/// that is so of commands that [`Traits::waits_for_archive`](onrush_core::command::Traits) names;
+/// others, and answers to questions, may tell of what Redis can still lose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer<T> {
     /// The engine's time.
@@ -103,9 +107,12 @@ pub enum Failure {
         /// How long to wait.
         retry_after_ms: u32,
     },
-    /// The engine's servers do not answer. Whether the command took effect is unknown: ask again
-    /// with the same ids.
-    #[error("the engine cannot be reached just now; try again with the same key")]
+    /// The engine's servers do not answer, or what they decided is not archived in time. Whether the
+    /// command took effect is unknown: ask again with the same ids.
+    #[error(
+        "the engine cannot be reached just now, and may have done what was asked; try again with the \
+         same key"
+    )]
     Unreachable,
     /// The engine's servers answer with an error that they should not make, or with what cannot be read;
     /// the log has it. Whether the command took effect is unknown: ask again with the same ids.
@@ -200,17 +207,19 @@ pub trait Feed: Send {
     }
 }
 
-/// What runs the rules: one command at a time per event, durable before anyone is answered.
+/// What runs the rules: one command at a time per event. What is durable once somebody is answered,
+/// [`Answer`] says.
 ///
 /// ```
 #[doc = include_str!("../examples/embed.rs")]
 /// ```
 pub trait Engine: Send + Sync + 'static {
-    /// Runs a command. Everything that is answered, also a refusal, is durable by then. Whoever
-    /// goes on with the reply takes [`Ask::run`].
+    /// Runs a command. What is answered, also a refusal, is as durable by then as [`Answer`] says.
+    /// Whoever goes on with the reply takes [`Ask::run`].
     fn execute(&self, event: EventId, command: Command) -> Pending<Reply>;
 
-    /// Answers a question, as durably. [`Ask::ask`] has the answer's type from the question.
+    /// Answers a question, as durably as [`Answer`] says. [`Ask::ask`] has the answer's type from the
+    /// question.
     fn query(&self, event: EventId, query: Query) -> Pending<View>;
 
     /// Answers a question of somebody who was told how far the event had come: by a state that is at

@@ -1,9 +1,11 @@
 //! How things are shown: bars on a terminal, plain lines elsewhere, numbers that people can read.
 //!
-//! Progress goes to the error output and results to the output, so that a pipe gets results only.
+//! Progress goes to the error output and results to the output, so that a pipe gets results only. A
+//! result that cannot be written ends the process; what is only said does not, nor does it change how
+//! the process ends: a log may stand on a full disk.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 /// How often a plain line is written.
@@ -38,7 +40,7 @@ impl Progress {
             }
             None if Instant::now() >= self.next_line => {
                 self.next_line = Instant::now() + LINE_EVERY;
-                eprintln!("{} of {} {message}", count(done), count(self.total));
+                say(&format!("{} of {} {message}", count(done), count(self.total)));
             }
             None => {}
         }
@@ -52,15 +54,34 @@ impl Progress {
     }
 }
 
-/// Says what happens now.
+/// Says what happens now, if the error output can be written.
 pub fn say(line: &str) {
-    eprintln!("{line}");
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Tells on the output what a server that runs already goes on without, such as where it listens.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn tell(lines: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{lines}")?;
+    out.flush()
 }
 
 /// Prints a result as one line of JSON.
+///
+/// # Panics
+/// If the output cannot be written: nobody has the result then.
 pub fn print_json(value: &impl serde::Serialize) {
+    println!("{}", json(value));
+}
+
+/// A result as JSON.
+#[must_use]
+pub fn json(value: &impl serde::Serialize) -> String {
     // What is printed has text keys and finite numbers only, which always can be written.
-    println!("{}", serde_json::to_string(value).expect("results can be written as JSON"));
+    serde_json::to_string(value).expect("results can be written as JSON")
 }
 
 /// A number with its thousands apart: `20,000`.

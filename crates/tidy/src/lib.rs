@@ -14,6 +14,8 @@ pub mod lua;
 pub mod markdown;
 pub mod repository;
 pub mod rooms;
+pub mod scripts;
+pub mod servers;
 mod tokens;
 
 pub use repository::Repository;

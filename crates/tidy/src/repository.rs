@@ -118,7 +118,7 @@ pub(crate) fn joined(folder: &str, path: &str) -> String {
 }
 
 /// The crate's folder, as cargo says when it runs: checkouts may share what was built.
-fn this_crate() -> PathBuf {
+pub(crate) fn this_crate() -> PathBuf {
     std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from)
 }

@@ -1,5 +1,5 @@
 /** Money as it is typed, and as the server counts it; and large numbers where there is little room. */
-import { decimalsOf, stepMinorOf } from "../lib/format";
+import { decimalsOf } from "../lib/format";
 import { i18n } from "../lib/i18n.svelte";
 
 /** `toMinor(45.5, "EUR")` is 4550. */
@@ -9,12 +9,6 @@ export function toMinor(major: number, currency: string): number {
 
 export function toMajor(minor: number, currency: string): number {
   return minor / 10 ** decimalsOf(currency);
-}
-
-/** The `step` of a field for money: whole minor units, or what the event says amounts are multiples of. */
-export function stepOf(currency: string, stepMinor = 1): string {
-  const step = Math.max(stepMinor, stepMinorOf(currency));
-  return String(step / 10 ** decimalsOf(currency));
 }
 
 /** `compact(12400)` is 12K. */

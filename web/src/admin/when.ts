@@ -8,9 +8,21 @@ export function toLocal(at: number | undefined): string {
   return local.toISOString().slice(0, 16);
 }
 
-/** Which zone typed times are in, such as `Asia/Bangkok (GMT+7)`. */
-export function zone(language: string): string {
-  const format = new Intl.DateTimeFormat(language, { timeZoneName: "short" });
-  const short = format.formatToParts().find((part) => part.type === "timeZoneName")?.value ?? "";
-  return `${format.resolvedOptions().timeZone} (${short})`;
+/** The latest that such a field takes: without it browsers take years of five digits, which are no times. */
+export const LATEST = "9999-12-31T23:59";
+
+/** Whether what such a field holds is a time. */
+export function isTime(typed: string): boolean {
+  return Number.isFinite(Date.parse(typed));
+}
+
+/** `fromLocal("2026-12-01T20:00")` is when that is. @throws {RangeError} if it is no time. */
+export function fromLocal(typed: string): number {
+  if (!isTime(typed)) throw new RangeError(`not a time: ${typed}`);
+  return new Date(typed).getTime();
+}
+
+/** Which zone typed times are in, such as `Europe/Berlin`. Its offset is another on other days. */
+export function zone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

@@ -1,6 +1,12 @@
 /** Requests to the server: JSON in, JSON out, problems as values that say what to do. */
-import { clock } from "../lib/clock";
+import { clock, stopwatch } from "../lib/clock";
 import type { Problem } from "./schema";
+
+/**
+ * What a request does: a `look` changes nothing that anybody would miss, a `change` that is asked for
+ * twice may be made twice, and what is done `once` stays as it is when the same is asked for again.
+ */
+export type Effect = "look" | "change" | "once";
 
 /** The server said no: `code` is one of docs/errors.md, `facts` are the members that come with it. */
 export class Refused extends Error {
@@ -10,19 +16,30 @@ export class Refused extends Error {
   /** Seconds to wait before the next try, where the server says so. */
   readonly retryAfterS: number | undefined;
   readonly facts: Problem & Record<string, unknown>;
+  /** Of what was asked. */
+  readonly effect: Effect;
 
-  constructor(facts: Problem & Record<string, unknown>, retryAfterS?: number) {
+  constructor(facts: Problem & Record<string, unknown>, retryAfterS?: number, effect: Effect = "look") {
     super(facts.detail);
     this.status = facts.status;
     this.code = facts.code;
     this.retryable = facts.retryable;
     this.retryAfterS = retryAfterS;
     this.facts = facts;
+    this.effect = effect;
   }
 }
 
 /** No answer came: what was asked may have happened. The same key asked again finds out. */
-export class NoAnswer extends Error {}
+export class NoAnswer extends Error {
+  /** Of what was asked. */
+  readonly effect: Effect;
+
+  constructor(message: string, { cause, effect = "look" }: { cause?: unknown; effect?: Effect } = {}) {
+    super(message, { cause });
+    this.effect = effect;
+  }
+}
 
 export interface Ask {
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -31,6 +48,8 @@ export interface Ask {
   body?: unknown;
   /** Names the wish: a retry has the same one. */
   key?: string;
+  /** Where it is not what method and key tell: a GET is a look, and what has a key is done once. */
+  effect?: Effect;
   /** A visitor's token. */
   token?: string;
   headers?: Record<string, string>;
@@ -56,10 +75,11 @@ export function path(parts: TemplateStringsArray, ...ids: (string | number)[]): 
  * @throws {Refused} if it says no, {@link NoAnswer} if it says nothing.
  */
 export async function ask<T>(path: string, wish: Ask = {}): Promise<T> {
-  const began = performance.now();
+  const took = stopwatch();
+  const effect = effectOf(wish);
   const response = await send(path, wish);
   const text = await response.text().catch((error: unknown) => {
-    throw new NoAnswer("the answer broke off", { cause: error });
+    throw new NoAnswer("the answer broke off", { cause: error, effect });
   });
   if (text === "") return undefined as T;
   let answer;
@@ -67,10 +87,16 @@ export async function ask<T>(path: string, wish: Ask = {}): Promise<T> {
     answer = JSON.parse(text) as T;
   } catch (error) {
     // Not ours, though it says that all is well: the page of a proxy in between, most likely.
-    throw new NoAnswer("an answer that cannot be read", { cause: error });
+    throw new NoAnswer("an answer that cannot be read", { cause: error, effect });
   }
-  if (wish.tellsTime) clock.note(timeIn(answer), performance.now() - began);
+  if (wish.tellsTime) clock.note(timeIn(answer), took());
   return answer;
+}
+
+function effectOf({ method = "GET", key, effect }: Ask): Effect {
+  if (effect !== undefined) return effect;
+  if (method === "GET") return "look";
+  return key === undefined ? "change" : "once";
 }
 
 function timeIn(answer: unknown): number | undefined {
@@ -84,38 +110,53 @@ export async function send(path: string, wish: Ask = {}): Promise<Response> {
   for (const [name, value] of Object.entries(wish.query ?? {})) {
     if (value !== undefined) query.set(name, String(value));
   }
+  const asked = query.toString();
   const headers: Record<string, string> = { ...wish.headers };
   if (wish.token) headers.authorization = `Bearer ${wish.token}`;
   if (wish.key) headers["idempotency-key"] = wish.key;
   if (wish.body !== undefined) headers["content-type"] = "application/json";
   const patience = AbortSignal.timeout(wish.patienceMs ?? PATIENCE_MS);
-  const began = performance.now();
+  const request: RequestInit = {
+    method: wish.method ?? "GET",
+    headers,
+    body: wish.body === undefined ? undefined : JSON.stringify(wish.body),
+    cache: "no-store",
+    signal: wish.signal ? either(wish.signal, patience) : patience,
+  };
+  const took = stopwatch();
   let response;
   try {
-    response = await fetch(query.size > 0 ? `${path}?${query}` : path, {
-      method: wish.method ?? "GET",
-      headers,
-      body: wish.body === undefined ? undefined : JSON.stringify(wish.body),
-      cache: "no-store",
-      signal: wish.signal ? AbortSignal.any([wish.signal, patience]) : patience,
-    });
+    // Nothing else is tried here: a mistake of ours is no network that is gone.
+    response = await fetch(asked === "" ? path : `${path}?${asked}`, request);
   } catch (error) {
-    throw new NoAnswer("the server cannot be reached", { cause: error });
+    throw new NoAnswer("the server cannot be reached", { cause: error, effect: effectOf(wish) });
   }
-  clock.note(response.headers.get("date"), performance.now() - began);
+  clock.note(response.headers.get("date"), took());
   if (response.ok) {
     wish.granted?.(response.status);
     return response;
   }
-  throw await refusal(response);
+  throw await refusal(response, effectOf(wish));
 }
 
-async function refusal(response: Response): Promise<Error> {
+/** Ends with the first of the two, also where there is no `AbortSignal.any`: Safari has it since 17.4. */
+function either(one: AbortSignal, other: AbortSignal): AbortSignal {
+  if ("any" in AbortSignal) return AbortSignal.any([one, other]);
+  const both = new AbortController();
+  for (const signal of [one, other]) {
+    const end = () => both.abort(signal.reason);
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { signal: both.signal });
+  }
+  return both.signal;
+}
+
+async function refusal(response: Response, effect: Effect): Promise<Error> {
   const retryAfterS = Number(response.headers.get("retry-after")) || undefined;
   const facts: unknown = await response.json().catch(() => undefined);
-  if (isProblem(facts)) return new Refused(facts, retryAfterS);
+  if (isProblem(facts)) return new Refused(facts, retryAfterS, effect);
   // Not ours: a proxy in between, most likely.
-  return new NoAnswer(`an answer that cannot be read: ${response.status}`);
+  return new NoAnswer(`an answer that cannot be read: ${response.status}`, { effect });
 }
 
 function isProblem(facts: unknown): facts is Refused["facts"] {
@@ -159,6 +200,28 @@ export function wantedPauseMs(error: unknown): number {
 export function isRefusedForNow(error: unknown): error is Refused {
   if (!(error instanceof Refused) || !error.retryable || error.code === "RATE_LIMITED") return false;
   return error.status === 503 || error.status === 429;
+}
+
+/** Refusals after which nobody knows whether what was asked for was done: docs/errors.md. */
+const UNDECIDED = ["ENGINE_UNREACHABLE", "STOPPED", "INTERNAL"];
+
+/** Whether an error leaves open what became of what was asked for. */
+export function isUndecided(error: unknown): boolean {
+  return error instanceof NoAnswer || (error instanceof Refused && UNDECIDED.includes(error.code));
+}
+
+/**
+ * Whether something may have been changed and no answer says so; what asking for the same again does
+ * then, see {@link Effect}.
+ */
+export function doubtOf(error: unknown): "change" | "once" | undefined {
+  if (!(error instanceof NoAnswer || error instanceof Refused) || !isUndecided(error)) return undefined;
+  return error.effect === "look" ? undefined : error.effect;
+}
+
+/** Whether a wish has its answer, so that the next one needs another key. */
+export function isAnswered(error: unknown): boolean {
+  return error instanceof Refused && !error.retryable && !isUndecided(error);
 }
 
 /** A fresh key for one wish. */

@@ -3,9 +3,9 @@
  * booking's link, which needs neither.
  */
 import { store } from "../lib/store";
-import { ask, path, persist, Refused, send, type Ask } from "./client";
+import { ask, path, persist, Refused, send, wantedPauseMs, type Ask } from "./client";
 import type { Booking, Bookings } from "./schema";
-import { asVisitor, earlier, isKnown, refuseEarlier, tokenOf } from "./visitor";
+import { asVisitor, earlier, isKept, isKnown, isWithoutToken, refuseEarlier, tokenOf } from "./visitor";
 
 export type Way = { is: "visitor" } | { is: "earlier"; user: string } | { is: "link"; link: string };
 
@@ -69,6 +69,11 @@ export function wayTo(booking: string): Way | undefined {
   return found.get(booking);
 }
 
+/** Whether the next page of this browser gets at it the same way: what is not kept ends with this one. */
+export function isWayKept(booking: string): boolean {
+  return found.get(booking)?.is === "link" ? store.keeps(LINKS) : isKept();
+}
+
 function waysTo(booking: string): Way[] {
   const known = found.get(booking);
   const keys = [tried.get(booking), links()[booking]].filter((link) => link !== undefined);
@@ -87,34 +92,79 @@ function waysTo(booking: string): Way[] {
 /** Refusals that say: not by this way. */
 const ELSEWHERE = ["RESERVATION_NOT_FOUND", "TOKEN_EXPIRED", "TOKEN_INVALID", "LINK_WITHDRAWN"];
 
-/** Does something about a booking, by whatever way leads to it. */
+/** How often a token is asked for before what may do without it: nobody waits for it then. */
+const TRIES_AT_FIRST = 1;
+/** Where there is another way, or something to show, no token is waited for that is put off longer. */
+const LONGEST_PAUSE_S = 10;
+/** How long it is waited for at least. */
+const SHORTEST_PAUSE_MS = 600;
+
+/**
+ * Does something about a booking, by whatever way leads to it. Where there are several, each is tried at
+ * once, and those whose token was not to be had are tried again with patience.
+ */
 async function keeping<T>(booking: string, work: (token: string) => Promise<T>): Promise<T> {
+  const ways = waysTo(booking);
+  const isOnly = ways.length === 1;
   let refusal: Refused | undefined;
-  for (const way of waysTo(booking)) {
+  const untokened = new Map<Way, Error>();
+  const tryBy = async (way: Way, tries?: number): Promise<{ done: T } | undefined> => {
+    untokened.delete(way);
     try {
-      const done = await by(way, work);
+      const done = await by(way, work, tries);
       found.set(booking, way);
       if (way.is === "link") keepLink(booking, way.link);
-      return done;
+      return { done };
     } catch (error) {
       if (way.is === "link" && isWithdrawn(error)) forgetWithdrawn(booking, way.link);
+      if (isWithoutToken(error)) {
+        untokened.set(way, error);
+        return undefined;
+      }
       if (!(error instanceof Refused) || !ELSEWHERE.includes(error.code)) throw error;
       // That a link was withdrawn says more than that others know nothing.
       if (!refusal || error.code === "LINK_WITHDRAWN") refusal = error;
+      return undefined;
     }
+  };
+  for (const way of ways) {
+    const tried = await tryBy(way, isOnly ? undefined : TRIES_AT_FIRST);
+    if (tried) return tried.done;
+  }
+  const again = isOnly ? [] : [...untokened].filter(([, why]) => mayComeSoon(why));
+  for (const [way] of again) {
+    const tried = await tryBy(way);
+    if (tried) return tried.done;
   }
   found.delete(booking);
-  throw refusal ?? new Error("there is always a way to try");
+  const whys = [...untokened.values()];
+  // Whoever gets a token another time may find it after all.
+  throw whys.find(mayComeLater) ?? refusal ?? whys[0] ?? new Error("there is always a way to try");
+}
+
+/** Whether a token that could not be had may be had later. Whoever is refused one for good owns nothing. */
+function mayComeLater(untokened: Error): boolean {
+  return !(untokened instanceof Refused) || untokened.retryable;
+}
+
+/** Whether it may be had so soon that it is waited for. */
+function mayComeSoon(untokened: Error): boolean {
+  if (!mayComeLater(untokened)) return false;
+  return !(untokened instanceof Refused) || (untokened.retryAfterS ?? 0) <= LONGEST_PAUSE_S;
+}
+
+function isElsewhere(error: unknown): boolean {
+  return error instanceof Refused && ELSEWHERE.includes(error.code);
 }
 
 function isWithdrawn(error: unknown): boolean {
   return error instanceof Refused && error.code === "LINK_WITHDRAWN";
 }
 
-async function by<T>(way: Way, work: (token: string) => Promise<T>): Promise<T> {
-  if (way.is === "visitor") return asVisitor(work);
+async function by<T>(way: Way, work: (token: string) => Promise<T>, tries?: number): Promise<T> {
+  if (way.is === "visitor") return asVisitor(work, tries);
   if (way.is === "link") return work(way.link);
-  const token = await tokenOf(way.user);
+  const token = await tokenOf(way.user, tries);
   if (token === undefined) throw notThere();
   try {
     return await work(token);
@@ -147,27 +197,64 @@ export async function sendAsKeeper(booking: string, to: string, wish: Ask = {}):
   return keeping(booking, (token) => send(to, { ...wish, token }));
 }
 
-/** All bookings that this browser can get at, each once. */
-export async function allBookings(): Promise<Booking[]> {
+/** How often a token and a list are asked for; patiently where it says nothing. */
+interface Tries {
+  token?: number;
+  list?: number;
+}
+
+const ONCE_MORE: Tries = { token: TRIES_AT_FIRST, list: 1 };
+
+/** The bookings that this browser gets at, each once, and why more may be there that it does not. */
+export interface Listed {
+  bookings: Booking[];
+  missing: Error | undefined;
+}
+
+/**
+ * All bookings that this browser can get at. Each token is asked for once at first; those that were not
+ * to be had then are asked for once more, after a pause, when all else is listed, or with patience where
+ * nothing is.
+ */
+export async function allBookings(): Promise<Listed> {
   const listed = new Map<string, Booking>();
-  const list = async (way: Way) => {
+  const others = earlier().filter(({ refused }) => !refused);
+  const visitors: Way[] = [
+    ...(isKnown() ? [{ is: "visitor" } as const] : []),
+    ...others.map(({ user }) => ({ is: "earlier", user }) as const),
+  ];
+  const list = async (way: Way, tries: Tries) => {
     // Page by page, also where one is empty; oldest first, so that what begins meanwhile comes last.
     let after: string | undefined;
     do {
       const query = { after };
-      const page: Bookings = await by(way, (token) => persist<Bookings>(path`/bookings`, { token, query }));
+      const work = (token: string) => persist<Bookings>(path`/bookings`, { token, query }, tries.list);
+      const page: Bookings = await by(way, work, tries.token);
       for (const booking of page.bookings) {
-        if (listed.has(booking.booking)) continue;
+        // Its visitor can do more about it than a link.
+        if (listed.has(booking.booking) && wayTo(booking.booking)?.is !== "link") continue;
         listed.set(booking.booking, booking);
         found.set(booking.booking, way);
       }
       after = page.next;
     } while (after !== undefined);
   };
-  if (isKnown()) await list({ is: "visitor" });
-  for (const { user, refused } of earlier()) {
-    if (!refused) await list({ is: "earlier", user }).catch(onlyElsewhere);
-  }
+  const untokened = new Map<Way, Error>();
+  const listAll = async (ways: Way[], tries: Tries) => {
+    for (const way of ways) {
+      try {
+        untokened.delete(way);
+        await list(way, tries);
+      } catch (error) {
+        if (isWithoutToken(error)) untokened.set(way, error);
+        else if (way.is !== "visitor" && isElsewhere(error)) continue;
+        // What is listed is shown whatever becomes of the rest.
+        else if (tries === ONCE_MORE && error instanceof Error) untokened.set(way, error);
+        else throw error;
+      }
+    }
+  };
+  await listAll(visitors, { token: TRIES_AT_FIRST });
   for (const [booking, link] of Object.entries(links())) {
     if (listed.has(booking)) continue;
     const there = persist<Booking>(path`/bookings/${booking}`, { token: link });
@@ -182,7 +269,22 @@ export async function allBookings(): Promise<Booking[]> {
     listed.set(booking, seen);
     found.set(booking, { is: "link", link });
   }
-  return [...listed.values()];
+  // Where there is nothing else to show, any wait is better than none.
+  const hasSome = listed.size > 0;
+  const again = [...untokened].filter(([, why]) => (hasSome ? mayComeSoon : mayComeLater)(why));
+  if (hasSome && again.length > 0) {
+    const pausesMs = again.map(([, why]) => Math.max(wantedPauseMs(why), SHORTEST_PAUSE_MS));
+    await new Promise((resolve) => setTimeout(resolve, Math.max(...pausesMs)));
+  }
+  await listAll(
+    again.map(([way]) => way),
+    hasSome ? ONCE_MORE : {},
+  );
+  const whys = [...untokened.values()];
+  const missing = whys.find(mayComeLater);
+  const failure = missing ?? whys[0];
+  if (listed.size === 0 && failure) throw failure;
+  return { bookings: [...listed.values()], missing };
 }
 
 /** Whether the event is over for good, and nothing is known of its bookings any more. */
@@ -192,5 +294,5 @@ export function isArchived(error: unknown): boolean {
 
 /** What cannot be got at is not listed; what may be there and is not heard of is a failure. */
 function onlyElsewhere(error: unknown): undefined {
-  if (!(error instanceof Refused) || !ELSEWHERE.includes(error.code)) throw error;
+  if (!isElsewhere(error)) throw error;
 }

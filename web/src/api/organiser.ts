@@ -2,7 +2,13 @@
  * Who this browser is to the server as an organiser: a session in a cookie that no script reads,
  * and a token against forged requests.
  */
-import { ask, path, persist, Refused, type Ask } from "./client";
+import { ask, NoAnswer, path, persist, Refused, send, type Ask } from "./client";
+
+/** For what may look at all bookings: the server gives that 40 seconds before it refuses. */
+export const AT_LENGTH_MS = 45_000;
+
+/** For a file: of what it has, the server reads one page after the other. */
+const FILE_MS = 300_000;
 
 export const SCOPES = ["read", "sell", "stock", "money", "door", "admin"] as const;
 
@@ -54,6 +60,11 @@ export function isAllowed(scope: Scope): boolean {
   return last !== undefined && allows(last.scopes, scope);
 }
 
+/** Whether who is signed in is told who buys; `crates/api/src/http/scopes.rs` says the same. */
+export function isToldBuyers(): boolean {
+  return isAllowed("sell") || isAllowed("money");
+}
+
 /** Takes up the session that the cookie stands for. */
 export async function resume(): Promise<void> {
   try {
@@ -65,7 +76,8 @@ export async function resume(): Promise<void> {
 }
 
 export async function signIn(key: string): Promise<void> {
-  become({ state: "in", session: await ask<Session>(path`/session`, { method: "POST", body: { key } }) });
+  const wish = { method: "POST", effect: "once", body: { key } } as const;
+  become({ state: "in", session: await ask<Session>(path`/session`, wish) });
 }
 
 /** The provider that people may sign in with instead of a key, if there is one. */
@@ -80,7 +92,8 @@ export function providerLink(page: string): string {
 
 /** Signs out here; who came by the provider goes on to sign out there, and is sent back. */
 export async function signOut(): Promise<void> {
-  const { logout_url } = await askAsOrganiser<{ logout_url?: string }>(path`/session`, { method: "DELETE" });
+  const wish = { method: "DELETE", effect: "once" } as const;
+  const { logout_url } = await askAsOrganiser<{ logout_url?: string }>(path`/session`, wish);
   become({ state: "out" });
   if (logout_url !== undefined) location.assign(logout_url);
 }
@@ -94,11 +107,26 @@ function isNobody(error: unknown): boolean {
  * nothing typed is lost. Nobody does what somebody else was about to do. @throws as `ask` does, but
  * for a missing session only if another person signs in.
  */
-export async function askAsOrganiser<T>(to: string, wish: Ask = {}): Promise<T> {
+export function askAsOrganiser<T>(to: string, wish: Ask = {}): Promise<T> {
+  return asOrganiser((signed) => ask<T>(to, signed), wish);
+}
+
+/** The same for a file that no link leads to: what it is asked for with has a body. */
+export function fileAsOrganiser(to: string, wish: Ask): Promise<Blob> {
+  const work = async (signed: Ask) => {
+    const answer = await send(to, signed);
+    return answer.blob().catch((error: unknown) => {
+      throw new NoAnswer("the file broke off", { cause: error });
+    });
+  };
+  return asOrganiser(work, { patienceMs: FILE_MS, ...wish });
+}
+
+async function asOrganiser<T>(work: (signed: Ask) => Promise<T>, wish: Ask): Promise<T> {
   const asker = last?.name;
   for (let isRenewed = false; ;) {
     try {
-      return await ask<T>(to, withToken(wish));
+      return await work(withToken(wish));
     } catch (error) {
       if (isNobody(error)) {
         become({ state: "ended" });

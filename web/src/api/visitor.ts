@@ -65,9 +65,27 @@ function isFresh(identity: Identity): boolean {
   return isGood(identity) && (identity.renew_at ?? identity.expires_at - RENEW_BEFORE_MS) > clock.now();
 }
 
+/** Why tokens could not be had, as opposed to what was said to those who had one. */
+const untokened = new WeakSet<Error>();
+
+/** Whether this came of asking for a token: what was to be done with it was not even tried. */
+export function isWithoutToken(error: unknown): error is Error {
+  return error instanceof Error && untokened.has(error);
+}
+
+/** Asks for a token, patiently unless only so many `tries` are worth it. */
+async function issued(to: string, wish: Ask, tries?: number): Promise<Guest> {
+  try {
+    return await persist<Guest>(to, wish, tries);
+  } catch (error) {
+    if (error instanceof Error) untokened.add(error);
+    throw error;
+  }
+}
+
 /** The same visitor with a later end, or with the reason why there is none. */
-async function renewed(identity: Identity): Promise<Identity> {
-  const wish = { method: "POST", token: identity.token } as const;
+async function renewed(identity: Identity, tries?: number): Promise<Identity> {
+  const wish = { method: "POST", effect: "look", token: identity.token } as const;
   if (isGood(identity)) {
     return ask<Guest>(path`/visitors/renew`, wish).catch((error) => {
       // Nobody who owns nothing is renewed where guests are switched off: not asked again until its end.
@@ -79,7 +97,7 @@ async function renewed(identity: Identity): Promise<Identity> {
     });
   }
   try {
-    return await persist<Guest>(path`/visitors/renew`, wish);
+    return await issued(path`/visitors/renew`, wish, tries);
   } catch (error) {
     if (isOfToken(error)) return { ...identity, refused: error.code };
     throw error;
@@ -91,7 +109,7 @@ function isOfToken(error: unknown): error is Refused {
 }
 
 /** This browser's token; the first call asks for one. */
-export async function token(): Promise<string> {
+export async function token(tries?: number): Promise<string> {
   const known = stored();
   if (known && isFresh(known)) return known.token;
   // Two tabs that open at once must not become two people.
@@ -99,21 +117,22 @@ export async function token(): Promise<string> {
     const before = stored();
     if (before && isFresh(before)) return before.token;
     if (before) {
-      const after = await renewed(before);
+      const after = await renewed(before, tries);
       if (!after.refused) {
         keep(after);
         return after.token;
       }
       putAside(after);
     }
-    const fresh = await persist<Guest>(path`/visitors`, { method: "POST" });
+    // A guest of whom nobody heard is nobody.
+    const fresh = await issued(path`/visitors`, { method: "POST", effect: "look" }, tries);
     keep(fresh);
     return fresh.token;
   });
 }
 
 /** The token of somebody that this browser was before; `undefined` if the server knows them no more. */
-export async function tokenOf(user: string): Promise<string | undefined> {
+export async function tokenOf(user: string, tries?: number): Promise<string | undefined> {
   const find = () => earlier().find((identity) => identity.user === user);
   const known = find();
   if (!known || known.refused) return undefined;
@@ -122,7 +141,7 @@ export async function tokenOf(user: string): Promise<string | undefined> {
     const before = find();
     if (!before || before.refused) return undefined;
     if (isFresh(before)) return before.token;
-    const after = await renewed(before);
+    const after = await renewed(before, tries);
     replaceEarlier(after);
     return after.refused ? undefined : after.token;
   });
@@ -182,6 +201,11 @@ export function isKnown(): boolean {
   return stored() !== undefined;
 }
 
+/** Whether the next page of this browser knows as well who it is, and was. */
+export function isKept(): boolean {
+  return store.keeps(STORED) && store.keeps(ASIDE);
+}
+
 /**
  * Asks as this visitor; if the token is not taken any more, once more with a renewed one, or as a
  * new visitor.
@@ -195,26 +219,26 @@ export async function persistAsVisitor<T>(to: string, wish: Ask = {}): Promise<T
   return asVisitor((token) => persist<T>(to, { ...wish, token }));
 }
 
-/** The same for anything that needs the visitor's token. */
-export async function asVisitor<T>(work: (token: string) => Promise<T>): Promise<T> {
-  const used = await token();
+/** The same for anything that needs the visitor's token, which is asked for so many times at most. */
+export async function asVisitor<T>(work: (token: string) => Promise<T>, tries?: number): Promise<T> {
+  const used = await token(tries);
   try {
     return await work(used);
   } catch (error) {
     if (!isOfToken(error)) throw error;
-    await replace(used, error.code);
-    return await work(await token());
+    await replace(used, error.code, tries);
+    return await work(await token(tries));
   }
 }
 
 /** Does what the server's refusal of a token asks for, unless another tab has done it already. */
-async function replace(used: string, code: string): Promise<void> {
+async function replace(used: string, code: string, tries?: number): Promise<void> {
   await locked(async () => {
     const known = stored();
     if (known?.token !== used) return;
     // This browser's clock may be wrong about the end of a token. What is not known at all has none.
     const ended = { ...known, expires_at: 0 };
-    const after = code === "TOKEN_EXPIRED" ? await renewed(ended) : { ...known, refused: code };
+    const after = code === "TOKEN_EXPIRED" ? await renewed(ended, tries) : { ...known, refused: code };
     if (!after.refused) {
       keep(after);
       return;

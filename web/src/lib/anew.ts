@@ -6,15 +6,18 @@ export class NoPart extends Error {}
 
 /**
  * Loads the part of this name. If it is gone and the server is there, the address is loaded anew, once
- * for each part: its document names the parts of now.
+ * for each part and each time that the server was away: its document names the parts of now.
  * @throws {NoPart} if that did not help, {@link NoAnswer} if the server is not there.
  */
 export async function partOf<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {
     const part = await partOfNow(name, load);
-    note(loadedAnewFor().filter((other) => other !== name));
+    forget(name);
     return part;
   } catch (error) {
+    // Many browsers never ask again for what did not come to a document: once the server is there, it has to
+    // be loaded anew, also if it was already.
+    if (error instanceof NoAnswer) forget(name);
     if (!(error instanceof NoPart) || loadedAnewFor().includes(name)) throw error;
     note([...loadedAnewFor(), name]);
     location.reload();
@@ -42,9 +45,16 @@ function loadedAnewFor(): string[] {
   return Array.isArray(names) ? (names as string[]) : [];
 }
 
+function forget(name: string): void {
+  note(loadedAnewFor().filter((other) => other !== name));
+}
+
 function note(names: string[]): void {
   if (names.length === loadedAnewFor().length) return;
-  history.replaceState(names.length > 0 ? { anew: names } : null, "");
+  // What a page keeps there stays.
+  const entry = { ...(history.state as object | null), anew: names.length > 0 ? names : undefined };
+  const isEmpty = Object.values(entry).every((value) => value === undefined);
+  history.replaceState(isEmpty ? null : entry, "");
 }
 
 /** Without a network a reload would take away what is on the page. */

@@ -12,6 +12,10 @@ let rightAtSteadyMs = 0;
 const SET_MS = 3_000;
 /** An answer that took longer tells little of what time it is. */
 const QUICK_MS = 1_000;
+/** How much later than `now` says it may be. */
+const BEHIND_MS = 1_000;
+/** Two ways to measure an answer's time differ by more where the device slept, or its clock was set. */
+const SLEPT_MS = 1_000;
 
 export const clock = {
   /** Milliseconds since 1970, as the server counts them. */
@@ -19,10 +23,16 @@ export const clock = {
     return Date.now() + offsetMs;
   },
 
+  /** The latest that it may be, in whole milliseconds: whatever was told before is not later. */
+  latest(): number {
+    return Math.ceil(this.now() + BEHIND_MS);
+  },
+
   /**
    * Notes the time an answer was given: its `at` in milliseconds, which is engine time, or its Date
    * header, which is a node's clock, cut to whole seconds. What is cut counts less, and so does what
    * took long. `tookMs` is for how long the answer was waited for: it was given half-way, most likely.
+   * What took infinitely long tells nothing.
    */
   note(at: number | string | null | undefined, tookMs = 0): void {
     if (at === null || at === undefined) return;
@@ -41,6 +51,16 @@ export const clock = {
     isEngineTime ||= isExact;
   },
 };
+
+/**
+ * Measures for how long an answer is waited for. If the device slept meanwhile, or its clock was set, nobody
+ * knows, and it is infinitely long: by the steady clock a device that slept waited for a moment only.
+ */
+export function stopwatch(): () => number {
+  const began = performance.now();
+  const before = steady();
+  return () => (Math.abs(steady() - before) > SLEPT_MS ? Infinity : performance.now() - began);
+}
 
 /** Changes when this device's clock is set, and also while it sleeps: browsers stop the steady one. */
 function steady(): number {

@@ -6,6 +6,7 @@ import type events from "../i18n/en/events.json";
 import type plan from "../i18n/en/plan.json";
 import type queue from "../i18n/en/queue.json";
 import type seats from "../i18n/en/seats.json";
+import { NoAnswer } from "../api/client";
 import { partOf, partOfNow } from "./anew";
 import { store } from "./store";
 
@@ -36,6 +37,8 @@ export const LANGUAGES = {
 export type Language = keyof typeof LANGUAGES;
 
 const STORED = "onrush.language";
+/** The longest pause before the texts of a page that has none are asked for again; the first is a second. */
+const PAUSE_MAX_MS = 15_000;
 const files = import.meta.glob<{ default: Record<string, Text> }>("../i18n/*/*.json");
 
 let language = $state<Language>("en");
@@ -68,23 +71,39 @@ async function load(to: Language, part: typeof partOf): Promise<void> {
   document.documentElement.lang = to;
 }
 
+async function loadFirst(to: Language): Promise<void> {
+  try {
+    await load(to, partOf);
+  } catch (error) {
+    // A page in English is more than none; one in their language may still come.
+    if (to === "en" || error instanceof NoAnswer) throw error;
+    await load("en", partOf);
+  }
+}
+
 export const i18n = {
   get language(): Language {
     return language;
   },
 
-  /** Loads these areas in the language of the address (`?lang=`), of last time, or of the browser. */
+  /**
+   * Loads these areas in the language of the address (`?lang=`), of last time, or of the browser. There is no
+   * page without them: as long as the server is not there they are asked for again, after growing pauses.
+   * @throws {NoPart} if they are gone, in English as well.
+   */
   async start(wanted: Area[]): Promise<void> {
     areas = wanted;
     const asked = new URLSearchParams(location.search).get("lang");
     const last = store.get(STORED);
     const first = chooseLanguage([asked, last, ...navigator.languages].filter((tag) => tag !== null));
-    try {
-      await load(first, partOf);
-    } catch (error) {
-      // A page in English is more than none.
-      if (first === "en") throw error;
-      await load("en", partOf);
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await loadFirst(first);
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error;
+        const pauseMs = Math.min(1_000 * 2 ** failures, PAUSE_MAX_MS) * (0.5 + Math.random());
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
     }
   },
 

@@ -7,25 +7,62 @@ import type { Component } from "svelte";
 /** Loads a page. Its props are the ids of its path, which differ from page to page. */
 export type Load = () => Promise<{ default: Component<never> }>;
 
+/** What a page keeps beside its address: addresses are written into logs, and sent on. */
+type Beside = Record<string, string>;
+
 let path = $state(location.pathname);
 let query = $state.raw(new URLSearchParams(location.search));
+let beside = $state.raw(besideIn(history.state));
 
-/** Asked before another page is shown, if somebody would lose something by that. */
-let mayLeave: (() => boolean) | undefined;
+/**
+ * The part of this page that a link leads to just now. The browser makes an entry for it, with nothing
+ * beside; the way back may come to an entry of the same address with nothing beside as well.
+ */
+let part: string | undefined;
 
-/** Has somebody asked before another page is shown, until what is returned is called. */
-export function beforeLeaving(ask: () => boolean): () => void {
-  mayLeave = ask;
+/** What somebody is asked before this page goes: a question where they would lose something by that. */
+type Question = () => string | undefined;
+const questions = new Set<Question>();
+
+/**
+ * Has somebody asked before another page is shown, or none, until what is returned is called. Parts of a
+ * page each have their own question; where they ask the same it is asked once.
+ */
+export function beforeLeaving(question: Question): () => void {
+  questions.add(question);
+  // Not on pages that never ask: some browsers do not keep a page that listens, for the way back.
+  addEventListener("beforeunload", keep);
   return () => {
-    if (mayLeave === ask) mayLeave = undefined;
+    questions.delete(question);
+    if (questions.size === 0) removeEventListener("beforeunload", keep);
   };
+}
+
+/** Whether this page may go: nobody would lose anything by that, or they say so. */
+export function mayLeave(): boolean {
+  return asked().every((text) => confirm(text));
+}
+
+function asked(): string[] {
+  const texts = [...questions].map((question) => question());
+  return [...new Set(texts.filter((text) => text !== undefined))];
+}
+
+/** Browsers ask in their own words. */
+function keep(event: BeforeUnloadEvent): void {
+  if (asked().length > 0) event.preventDefault();
 }
 
 /** The browser went back or forward already: whoever stays goes on to where they were. */
 function follow(): void {
-  if (location.pathname !== path && mayLeave?.() === false) {
+  const isPart = location.href === part && history.state === null;
+  part = undefined;
+  if (isPart) {
+    // It is the same page still.
+    history.replaceState(entryOf(beside), "");
+  } else if (location.pathname !== path && !mayLeave()) {
     const text = query.toString();
-    history.pushState(null, "", text === "" ? path : `${path}?${text}`);
+    history.pushState(entryOf(beside), "", text === "" ? path : `${path}?${text}`);
   } else {
     read();
   }
@@ -34,6 +71,16 @@ function follow(): void {
 function read(): void {
   path = location.pathname;
   query = new URLSearchParams(location.search);
+  beside = besideIn(history.state);
+}
+
+/** What stands beside the address of an entry of the history; others keep theirs there as well. */
+function besideIn(entry: unknown): Beside {
+  return (entry as { beside?: Beside } | null)?.beside ?? {};
+}
+
+function entryOf(beside: Beside): { beside: Beside } | null {
+  return Object.keys(beside).length > 0 ? { beside } : null;
 }
 
 export const route = {
@@ -43,13 +90,21 @@ export const route = {
   get query(): URLSearchParams {
     return query;
   },
+  /** What stands beside the address, also after a reload and on the way back. */
+  get beside(): Beside {
+    return beside;
+  },
 };
 
-/** Goes to a page. `replace` leaves no step back, for pages that only pass on. */
-export function go(to: string, how: { replace?: boolean } = {}): void {
-  if (mayLeave?.() === false) return;
-  if (how.replace) history.replaceState(null, "", to);
-  else history.pushState(null, "", to);
+/**
+ * Goes to a page. `replace` leaves no step back, for pages that only pass on; `beside` is what shall
+ * stand in no address.
+ */
+export function go(to: string, how: { replace?: boolean; beside?: Beside } = {}): void {
+  if (!mayLeave()) return;
+  const entry = entryOf(how.beside ?? {});
+  if (how.replace) history.replaceState(entry, "", to);
+  else history.pushState(entry, "", to);
   read();
   scrollTo(0, 0);
 }
@@ -85,7 +140,10 @@ export function followLinks(isOurs: (path: string) => boolean): void {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const link = (event.target as Element).closest?.("a");
     if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
-    if (link.pathname === location.pathname && link.hash) return;
+    if (link.pathname === location.pathname && link.hash) {
+      part = link.href;
+      return;
+    }
     if (!isOurs(link.pathname)) return;
     event.preventDefault();
     go(link.pathname + link.search + link.hash);

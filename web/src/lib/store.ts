@@ -37,6 +37,12 @@ class Store {
     }
   }
 
+  /** Whether what is there by this name, if anything is, is there after the page as well. */
+  keeps(name: string): boolean {
+    const unkept = this.#unkept.get(name);
+    return !unkept || unkept.instead !== this.#kept(name);
+  }
+
   /** What `write` put there; `undefined` if it cannot be read. */
   read<T>(name: string): T | undefined {
     try {

@@ -1,5 +1,16 @@
 import { expect, test } from "vitest";
-import { changesOf, draftOf, fieldOf, newDraft, settingsOf, withTyped } from "../../src/admin/events/draft";
+import {
+  beginsAtOnce,
+  changesOf,
+  draftOf,
+  fieldOf,
+  newDraft,
+  settingsOf,
+  unreadTime,
+  withOthers,
+  withTyped,
+  withWas,
+} from "../../src/admin/events/draft";
 import type { Event, EventDefaults } from "../../src/api/schema";
 
 const terms = {
@@ -53,6 +64,28 @@ test("what the server tells beside a rule about refunds is not sent back", () =>
   });
 });
 
+test("settings that are replaced as a whole are sent with what they were, as the server told it", () => {
+  const refunds = [{ days_before: 7, percent: 80, until: 1 }];
+  const fees = { fixed_minor: 150, percent_bp: 0 };
+  const event = { ...terms, event: "e", title: "E", currency: "EUR", fees, refunds } as unknown as Event;
+  expect(withWas({ title: "A show" }, event)).toEqual({ title: "A show" });
+  expect(withWas({ refunds: [] }, event)).toEqual({ refunds: [], was: { refunds } });
+  const changes = { fees: null, tax: { name: "VAT", rate_bp: 700 }, limits: [] };
+  expect(withWas(changes, event)).toEqual({ ...changes, was: { fees, tax: null, limits: null } });
+});
+
+test("what somebody else changed is shown as they set it, and what is typed elsewhere stays", () => {
+  const refunds = [{ days_before: 7, percent: 80 }];
+  const event = { ...terms, event: "e", title: "E", currency: "EUR", refunds } as unknown as Event;
+  const read = draftOf(event, defaults);
+  const theirs = [{ days_before: 7, percent: 50 }];
+  const fresh = { ...read, fee_percent: 5, refunds: theirs };
+  const typed = { ...read, title: "A show", fee_fixed: 2, refunds: [] };
+  const both = { ...read, title: "A show", fee_fixed: 2, fee_percent: 5, refunds: theirs };
+  expect(withOthers(typed, read, fresh)).toEqual(both);
+  expect(withOthers(typed, read, read)).toEqual(typed);
+});
+
 test("limits of parts are shown as they are, and sent as a whole once one of them is another", () => {
   const limits = [
     { of: { category: "stalls" }, max_per_user: 2 },
@@ -92,6 +125,36 @@ test("promised value is of a draw only, sent when it is another, and taken back 
   expect(changesOf(before, empty)).toEqual({ room: { public_value_source: null } });
   const queue = { ...before, order: "fifo" as const };
   expect(changesOf(before, queue)).toEqual({ room: { order: "fifo", public_value_source: null } });
+});
+
+test("year of five digits is found at its field, and never sent as no time", () => {
+  const draft = { ...newDraft(defaults), hasRoom: false, opens_at: "2026-12-24T20:00" };
+  expect(unreadTime(draft)).toBeUndefined();
+  expect(settingsOf(draft)["opens_at"]).toBe(new Date(2026, 11, 24, 20).getTime());
+  const mistyped = { ...draft, opens_at: "20265-12-24T20:00" };
+  expect(unreadTime(mistyped)).toBe("opens_at");
+  expect(() => settingsOf(mistyped)).toThrow(RangeError);
+  expect(() => changesOf(draft, mistyped)).toThrow(RangeError);
+});
+
+test.each([
+  [{ opens_at: 1_000 }, "open"],
+  [{ opens_at: 1_001 }, undefined],
+  [{ opens_at: null }, undefined],
+  [{ prequeue_at: 999 }, "prequeue"],
+  [{ prequeue_at: 999, opens_at: 2_000 }, "prequeue"],
+  [{ prequeue_at: 998, opens_at: 999 }, "open"],
+  [{ closes_at: 999, starts_at: 999, title: "T" }, undefined],
+])("of %j at 1000, what begins at once is %s", (settings, what) => {
+  expect(beginsAtOnce(settings, 1_000)).toBe(what);
+});
+
+test("nothing begins that has begun, or is over", () => {
+  for (const phase of ["open", "paused", "closed"] as const) {
+    expect(beginsAtOnce({ prequeue_at: 1, opens_at: 1 }, 1_000, phase)).toBeUndefined();
+  }
+  expect(beginsAtOnce({ prequeue_at: 1 }, 1_000, "prequeue")).toBeUndefined();
+  expect(beginsAtOnce({ opens_at: 1 }, 1_000, "prequeue")).toBe("open");
 });
 
 test.each([

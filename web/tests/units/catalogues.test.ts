@@ -44,3 +44,14 @@ test.each(languages)("%s has every text with its values and plurals", (language)
     }
   }
 });
+
+test.each(languages)("%s tells a server that stops from one that did not answer in time", (language) => {
+  const { code_STOPPED, code_ENGINE_UNREACHABLE } = read(language, "admin.json");
+  expect(code_STOPPED).not.toBe(code_ENGINE_UNREACHABLE);
+});
+
+/** They are there before any text is. */
+test.each(["index.html", "admin.html"])("%s offers another try in every language", (name) => {
+  const words = readFileSync(path.resolve(import.meta.dirname, "../..", name), "utf8");
+  for (const language of languages) expect(words).toContain(read(language, "common.json").try_again);
+});

@@ -27,6 +27,12 @@ test("what is exact counts more than what is cut to seconds", async () => {
   expect(clock.now()).toBe(NOON + 60_100);
 });
 
+test("latest that it may be is a whole millisecond after what was told", async () => {
+  const clock = await fresh();
+  clock.note(NOON, 1_001);
+  expect(clock.latest()).toBe(NOON + 1_501);
+});
+
 test("device whose clock is set right does not count time that is not there", async () => {
   const clock = await fresh();
   clock.note(new Date(NOON + 180_000).toUTCString(), 40);
@@ -150,4 +156,33 @@ test("answer that tells the time is noted with how long it took", async () => {
   answered({ at: NOON }, 0);
   await ask("/booking");
   expect(clock.now()).toBe(NOON + 75_000);
+});
+
+test("answer that was under way while the device slept does not set the time back", async () => {
+  vi.useFakeTimers({ toFake: ["Date", "performance"], now: NOON });
+  const clock = await fresh();
+  const { ask } = await import("../../src/api/client");
+  let sleepMs = 0;
+  let aheadMs = 0;
+  vi.stubGlobal("fetch", () => {
+    vi.advanceTimersByTime(100);
+    const at = Date.now() + aheadMs;
+    const answer = Response.json({ at }, { headers: { date: new Date(at).toUTCString() } });
+    vi.advanceTimersByTime(100);
+    // The steady clock stops meanwhile.
+    vi.setSystemTime(Date.now() + sleepMs);
+    return Promise.resolve(answer);
+  });
+  await ask("/event", { tellsTime: true });
+  expect(clock.now()).toBe(Date.now());
+  sleepMs = 180_000;
+  await ask("/booking");
+  expect(clock.now()).toBe(Date.now());
+  await ask("/event", { tellsTime: true });
+  expect(clock.now()).toBe(Date.now());
+  // Others tell the time as before.
+  sleepMs = 0;
+  aheadMs = 60_000;
+  await ask("/event", { tellsTime: true });
+  expect(clock.now()).toBe(Date.now() + 60_000);
 });

@@ -56,6 +56,15 @@ test("neighbours that are still held on to are part of the offer", () => {
   expect(ids(small, offer?.seats)).toEqual(["0-2", "0-3"]);
 });
 
+test("what was lost is not offered again where it still looks free", () => {
+  const small = house("sffs", "ffss");
+  const pair = indexes(small, "0-1", "0-2");
+  expect(ids(small, offerFor(small, pair, [])?.seats)).toEqual(["1-0", "1-1"]);
+  expect(ids(small, offerFor(small, pair.slice(0, 1), pair.slice(1))?.seats)).toEqual(["1-0", "1-1"]);
+  const last = house("sfs");
+  expect(offerFor(last, indexes(last, "0-1"), [])).toBeUndefined();
+});
+
 test("same row comes before one that is a little nearer", () => {
   const small = house("ffff", "ffhf", "ffff");
   const offer = offerFor(small, indexes(small, "1-2"), indexes(small, "1-1"));

@@ -1,6 +1,14 @@
 /** What the camera at the door makes of a ticket, look by look. */
 import { expect, test } from "vitest";
-import { answered, isStill, looked, type Sight, typedIn } from "../../src/admin/checkin/sight";
+import {
+  answered,
+  isShownTwice,
+  isStill,
+  looked,
+  type Sight,
+  typedAgain,
+  typedIn,
+} from "../../src/admin/checkin/sight";
 
 /** A ticket that the camera saw first at 0, after looks at these times that saw a code or none. */
 function after(looks: [at: number, code?: string][], first: Sight = { code: "a", at: 0, place: "there" }) {
@@ -34,6 +42,20 @@ test("answer changes nothing of where a ticket is, and is told of one that is ba
   expect(answered(after([[800]]), 5_000)).toEqual({ code: "a", at: 5_000, place: "away" });
   expect(answered(after([[800], [1_000, "a"]]), 1_100)).toEqual({ code: "a", at: 1_100, place: "there" });
   expect(answered(typedIn("a", 0), 900)).toEqual(typedIn("a", 900));
+});
+
+test("ticket that was typed in twice stays so until its answer, whatever the camera sees", () => {
+  const twice = typedAgain(typedIn("a", 0));
+  expect([isShownTwice(typedIn("a", 0)), isShownTwice(twice)]).toEqual([false, true]);
+  expect(isShownTwice(after([[500, "a"]], twice))).toBe(true);
+  expect(isShownTwice(after([[500, "a"], [1_300]], twice))).toBe(true);
+  expect(isShownTwice(answered(twice, 900))).toBe(false);
+  expect(isShownTwice(answered(after([[500, "a"]], twice), 900))).toBe(false);
+});
+
+test("ticket is shown twice if it was away and is back", () => {
+  expect(isShownTwice(after([[800]]))).toBe(false);
+  expect(isShownTwice(after([[800], [1_000, "a"]]))).toBe(true);
 });
 
 test("only the same code within 3 s is the same ticket shown again", () => {

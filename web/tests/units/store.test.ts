@@ -22,11 +22,14 @@ function stub() {
 test("what a full store does not take is remembered, until another tab writes or there is room", () => {
   const browser = stub();
   store.write("a", 1);
+  expect(store.keeps("a")).toBe(true);
   browser.isFull = true;
   store.write("a", 2);
   expect(store.read("a")).toBe(2);
+  expect(store.keeps("a")).toBe(false);
   browser.there.set("a", "3");
   expect(store.read("a")).toBe(3);
+  expect(store.keeps("a")).toBe(true);
   store.write("a", 4);
   browser.isFull = false;
   store.write("a", 5);
@@ -41,8 +44,10 @@ test("forbidden store costs nothing but what comes after the page", () => {
   // Node has none either.
   store.write("b", ["kept"]);
   expect(store.read("b")).toEqual(["kept"]);
+  expect(store.keeps("b")).toBe(false);
   store.remove("b");
   expect(store.read("b")).toBe(undefined);
+  expect(store.keeps("b")).toBe(true);
   store.set("b", "{");
   expect(store.read("b")).toBe(undefined);
 });

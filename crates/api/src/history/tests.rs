@@ -5,6 +5,7 @@
 use super::*;
 use crate::engine_stub::EngineStub;
 use onrush_core::lines::PoolLine;
+use std::sync::atomic::AtomicU64;
 
 fn lines() -> Lines {
     let pool = PoolLine { pool: "ga".parse().unwrap(), quantity: 2 };
@@ -184,8 +185,11 @@ async fn a_history_ends_with_what_a_feed_has_that_lost_its_end() {
     let event: EventId = "e".parse().unwrap();
     let entry =
         FeedEntry { seq: Seq(1), at: Time(1), event: event.clone(), changes: vec![held("e.1")] };
-    let stub =
-        |feed| EngineStub { feed, committed: Seq(3), ..EngineStub::telling(|_: &_, _: &_| None) };
+    let stub = |feed| EngineStub {
+        feed,
+        committed: AtomicU64::new(3),
+        ..EngineStub::telling(|_: &_, _: &_| None)
+    };
     let histories = Histories::new(Arc::new(stub(vec![Arc::new(entry)])));
     // The second is not kept from its turn by the first.
     let (first, second) = tokio::join!(histories.of(&event, ga()), histories.of(&event, ga()));

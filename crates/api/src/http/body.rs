@@ -226,7 +226,7 @@ pub fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
     let mut bytes = Vec::with_capacity(384);
     // Only maps with odd keys and failing `Serialize` implementations can fail here, and there are none.
     serde_json::to_writer(&mut bytes, value).expect("an answer is JSON");
-    json_bytes(status, bytes.into())
+    json_bytes(status, bytes)
 }
 
 /// A JSON answer that gives somebody rights: it is kept by nobody on its way.
@@ -239,8 +239,8 @@ pub fn secret_json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Resp
 
 /// A JSON answer that is written already.
 #[must_use]
-pub fn json_bytes(status: StatusCode, bytes: Bytes) -> Response {
-    let mut response = Response::new(Body::from(bytes));
+pub fn json_bytes(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

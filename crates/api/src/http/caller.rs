@@ -1,6 +1,7 @@
 //! What handlers take from a request's head: who asks, under which key, about what.
 
 use crate::http::problem::{Code, Problem};
+use crate::http::scopes;
 use crate::http::sessions::cookie::checked_session_of;
 use crate::http::state::Callers;
 use axum::extract::rejection::PathRejection;
@@ -12,7 +13,7 @@ use onrush_base::auth::address::client_address;
 use onrush_base::auth::keyring::NamedKey;
 use onrush_base::auth::session::Session;
 use onrush_base::auth::shop::{ShopTokenError, ShopVisitor};
-use onrush_base::auth::{TokenError, link};
+use onrush_base::auth::{TokenError, link, unix_now_s};
 use onrush_core::ids::{EventId, UserId};
 use onrush_core::spec::Reason;
 use onrush_serve::connection::Connection;
@@ -121,6 +122,12 @@ impl Operator {
     pub fn because(&self, why: Box<str>) -> Reason {
         Reason { by: self.key.name.clone(), why }
     }
+
+    /// Whether they are told who buys, as `http/scopes.rs` has it.
+    #[must_use]
+    pub fn is_told_buyers(&self) -> bool {
+        scopes::BUYERS.iter().any(|scope| self.key.may(*scope))
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Operator {
@@ -133,6 +140,9 @@ impl<S: Sync> FromRequestParts<S> for Operator {
         })
     }
 }
+
+/// After how long the shop's keys are looked for again, in milliseconds.
+const KEYS_AGAIN_MS: u32 = 10_000;
 
 /// How guests' tokens begin, and no other.
 const OF_A_GUEST: &str = "g1.";
@@ -156,7 +166,7 @@ pub fn bearer(parts: &Parts) -> Result<&str, Problem> {
 
 impl Callers {
     /// The clock that guest tokens go by, in whole seconds: the engine's, which is the same on all
-    /// nodes.
+    /// nodes. The shop's tokens go by the system's.
     #[must_use]
     pub fn now_s(&self) -> i64 {
         self.clock.now().0.div_euclid(1_000)
@@ -165,11 +175,8 @@ impl Callers {
     /// The address behind the proxies that are trusted.
     pub fn address_of(&self, connection: &Connection, headers: &HeaderMap) -> IpAddr {
         let lines: SmallVec<[_; 4]> = headers.get_all("x-forwarded-for").iter().collect();
-        if lines.is_empty() {
-            return connection.peer;
-        }
         let trusted = &self.config.trusted_proxies;
-        self.untrusted_forwarding.look(connection.peer, trusted);
+        self.forwarding.look(connection.peer, !lines.is_empty(), trusted);
         client_address(connection.peer, lines.into_iter().map(HeaderValue::as_bytes), trusted)
     }
 
@@ -222,7 +229,7 @@ impl Callers {
     /// so much.
     ///
     /// # Errors
-    /// `TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `RATE_LIMITED`.
+    /// `TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `SHOP_KEYS_UNAVAILABLE`, `RATE_LIMITED`.
     pub(super) async fn admit(&self, parts: &Parts) -> Result<(ShopVisitor, IpAddr), Problem> {
         let token = bearer(parts)?;
         let visitor = self.visitor_of(token).await?;
@@ -245,18 +252,18 @@ impl Callers {
     /// shop's token says they may use.
     ///
     /// # Errors
-    /// `TOKEN_INVALID`, `TOKEN_EXPIRED`.
+    /// `TOKEN_INVALID`, `TOKEN_EXPIRED`, `SHOP_KEYS_UNAVAILABLE`.
     async fn visitor_of(&self, token: &str) -> Result<ShopVisitor, Problem> {
-        let now_s = self.now_s();
         if token.starts_with(link::PREFIX) {
             let why = "this is the link of a booking: it opens that booking, and does nothing else";
             return Err(Problem::new(Code::TokenInvalid, why));
         }
         let user = match &self.shop {
             Some(shop) if !token.starts_with(OF_A_GUEST) => {
-                return Ok(shop.visitor_of(token, now_s).await?);
+                // Its times are those of the shop's clock, which the system's keeps up with.
+                return Ok(shop.visitor_of(token, unix_now_s()).await?);
             }
-            Some(_) | None => self.guests.verify(token, now_s),
+            Some(_) | None => self.guests.verify(token, self.now_s()),
         };
         user.map(|user| ShopVisitor { user, channels: Vec::new() }).map_err(|error| match error {
             TokenError::Invalid => {
@@ -276,6 +283,11 @@ impl From<ShopTokenError> for Problem {
             ShopTokenError::Invalid(why) => Self::new(Code::TokenInvalid, why),
             ShopTokenError::Expired => {
                 Self::new(Code::TokenExpired, "the token has expired; ask the shop for a new one")
+            }
+            ShopTokenError::KeysAway => {
+                let why = "the shop's keys cannot be had just now, so nobody can say whether the token \
+                           is right; come again with the same one";
+                Self::new(Code::ShopKeysUnavailable, why).after_ms(KEYS_AGAIN_MS)
             }
         }
     }

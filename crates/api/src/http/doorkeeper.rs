@@ -67,9 +67,10 @@ pub(super) async fn keep(State(state): State<HttpState>, request: Request, next:
     })
 }
 
-/// Whether a request is written down: what changes something, and what takes people's data away.
+/// Whether a request is written down: what changes something, and what takes people's data away. What
+/// is opened to those who only read changes nothing, whatever its method: a search may have a body.
 fn is_noted(parts: &Parts, scope: Scope) -> bool {
-    let is_read = matches!(parts.method, Method::GET | Method::HEAD);
+    let is_read = matches!(parts.method, Method::GET | Method::HEAD) || scope == Scope::Read;
     !is_read || scope == Scope::Money
 }
 

@@ -179,7 +179,7 @@ impl Limits {
 ///
 /// A key that has worked from the address within a day works on: else whoever shares an address
 /// with the organiser or the scanners at the door (a proxy that is not trusted, the venue's
-/// network) could lock them out.
+/// network) could lock them out. Only this process knows that it has.
 pub struct WrongKeys {
     tries: Option<Limit>,
     /// Of sign-ins with the OpenID provider. They use no tries of keys up, so that there is a way in
@@ -260,7 +260,7 @@ impl WrongKeys {
             };
         };
         let known = (subscriber, &key.name);
-        if self.known.look(&known).is_err() {
+        if self.known.renew(&known) {
             return Ok(Some(key.clone()));
         }
         if let Some(tries) = &self.tries {
@@ -301,6 +301,36 @@ static STATE: HeaderName = HeaderName::from_static("ratelimit");
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onrush_base::auth::keyring::{Keyring, hash};
+    use onrush_base::config::keys::Scope;
+    use std::time::Duration;
+    use tokio::time::advance;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_comes_from_an_address_every_day_works_on_whatever_others_there_try() {
+        const HOUR: Duration = Duration::from_secs(3_600);
+        let limits = WrongKeys::new(PerMin::of(10));
+        let keys = Keyring::of([("door", hash("right"), vec![Scope::Door])]);
+        let address = IpAddr::from([203, 0, 113, 9]);
+        let judge = |key: &str| limits.judge(address, keys.find(key)).map(|found| found.is_some());
+        let use_tries_up = || while judge("wrong").is_ok() {};
+        assert!(judge("right").unwrap());
+        advance(23 * HOUR).await;
+        assert!(judge("right").unwrap());
+        for _ in 0..2 * 720 {
+            use_tries_up();
+            advance(Duration::from_secs(5)).await;
+        }
+        use_tries_up();
+        assert!(judge("right").unwrap(), "it worked two hours ago");
+        advance(23 * HOUR).await;
+        use_tries_up();
+        assert!(judge("right").unwrap(), "it worked within a day");
+        // A day without it is over, and the address has no tries.
+        advance(24 * HOUR).await;
+        use_tries_up();
+        assert_eq!(judge("right").unwrap_err().code(), "RATE_LIMITED");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn sixty_lines_a_minute_tell_of_each_reason_why_nobody_was_signed_in_and_of_wrong_keys() {
@@ -312,7 +342,7 @@ mod tests {
             assert!(limits.is_worth_a_line(&other), "{other:?}");
         }
         assert!(limits.lines.look(&OF_WRONG_KEYS).is_ok());
-        tokio::time::advance(std::time::Duration::from_secs(1)).await;
+        advance(Duration::from_secs(1)).await;
         assert!(limits.is_worth_a_line(&away(0)) && !limits.is_worth_a_line(&away(1)));
     }
 }

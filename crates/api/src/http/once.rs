@@ -219,7 +219,8 @@ impl Once {
     /// The same where the key is optional: without one, `work` runs each time.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// As [`Self::run`]. What is not repeatable is answered `OUTCOME_UNKNOWN` without a key, too: a
+    /// retry would do it twice.
     pub async fn run_if_keyed<F>(
         self: Arc<Self>,
         scope: Scope,
@@ -232,7 +233,10 @@ impl Once {
     {
         match &key.0 {
             Some(key) => self.run(scope, key.as_str(), body, work).await,
-            None => work.await,
+            None if scope.is_repeatable => work.await,
+            None => work.await.map_err(|problem| {
+                if leaves_open(problem.code()) { outcome_unknown() } else { problem }
+            }),
         }
     }
 
@@ -400,14 +404,19 @@ fn code_of(extensions: &Extensions) -> &'static str {
 
 /// Whether what was asked may have been done, although it is not said.
 fn is_unknown(answer: &Response) -> bool {
+    leaves_open(code_of(answer.extensions()))
+}
+
+/// Whether a problem with this code may have come after what was asked was done.
+fn leaves_open(code: &str) -> bool {
     let unknown = [Code::EngineUnreachable, Code::Stopped, Code::Internal];
-    unknown.map(|code| code.facts().0).contains(&code_of(answer.extensions()))
+    unknown.map(|code| code.facts().0).contains(&code)
 }
 
 /// What is told of units that may have been moved, whatever else went wrong.
 pub(in crate::http) fn outcome_unknown() -> Problem {
-    let why = "this may have been done, or not; look at what there is now, and ask with another key \
-               if it was not";
+    let why = "this may have been done, or not; look at what there is now, and ask with a new key if \
+               it was not";
     Problem::new(Code::OutcomeUnknown, why)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Every text is there twice, as Brotli and as gzip. Whoever takes neither gets it unpacked.
 
+pub mod files;
 #[cfg(test)]
 mod in_memory;
 pub mod upkeep;
@@ -19,14 +20,13 @@ use axum::http::header::{
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use flate2::read::GzDecoder;
+use files::{File, Files, Ready};
 use onrush_base::config::{Config, GatewayName};
 use rust_embed::Embed;
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
-use std::io::{self, Read};
+use std::fs::Metadata;
+use std::io;
 use std::path::{Component, Path};
 use std::sync::Arc;
 use versions::PARTS;
@@ -49,6 +49,7 @@ const MAX_PARTS_BYTES: u64 = 16 << 20;
 pub async fn pages(
     State(config): State<Arc<Config>>,
     State(nodes): State<Arc<Nodes>>,
+    State(files): State<Arc<Files>>,
     request: Request,
 ) -> Response {
     let path = request.uri().path();
@@ -61,9 +62,10 @@ pub async fn pages(
     };
     let source = Source::of(&config);
     let accepted = Accepted::of(request.headers());
-    let found = match source.find(name, accepted) {
+    let found = match source.find(&files, name, accepted) {
         None if is_part(name) => {
-            let known = || find(name, accepted, |file| nodes.versions.part(file));
+            let part = |name: &str| nodes.versions.part(name).map(File::InMemory);
+            let known = || find(&files, name, accepted, part);
             nodes.versions.find(known).await
         }
         found => found,
@@ -75,27 +77,22 @@ pub async fn pages(
             return no_such_path().into_response();
         }
         let mut response = ([(CONTENT_TYPE, plain)], NOT_BUILT).into_response();
-        if is_private(path) {
-            keep_private(response.headers_mut());
-        }
+        say_how_private(path, response.headers_mut());
         return response;
     };
     let mut response = answer(request.headers(), found, name);
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, policy(config.gateway));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(
         HeaderName::from_static("permissions-policy"),
         HeaderValue::from_static("camera=(self), microphone=(), geolocation=()"),
     );
     headers.insert(
         HeaderName::from_static("cross-origin-opener-policy"),
-        HeaderValue::from_static("same-origin"),
+        opener_policy(config.gateway),
     );
-    if is_private(path) {
-        keep_private(headers);
-    }
+    say_how_private(path, headers);
     response
 }
 
@@ -109,12 +106,21 @@ fn is_private(path: &str) -> bool {
     matches!(first_of(path), "bookings" | "carry")
 }
 
-/// Has nobody on the way keep the page, list it, or learn from it where its reader comes from.
-fn keep_private(headers: &mut HeaderMap) {
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    let robots = HeaderValue::from_static("noindex, nofollow");
-    headers.insert(HeaderName::from_static("x-robots-tag"), robots);
+/// Whose logs learn from a page's requests what its reader was looking at: nobody's, where that is
+/// organisers' business or a link that is good for whoever has it; else our own.
+fn referrer_policy(path: &str) -> &'static str {
+    if is_private(path) || first_of(path) == "admin" { "no-referrer" } else { "same-origin" }
+}
+
+/// Says who learns where a page's reader comes from, and has nobody on the way keep a private page or
+/// list it.
+fn say_how_private(path: &str, headers: &mut HeaderMap) {
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static(referrer_policy(path)));
+    if is_private(path) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let robots = HeaderValue::from_static("noindex, nofollow");
+        headers.insert(HeaderName::from_static("x-robots-tag"), robots);
+    }
 }
 
 fn no_such_path() -> Problem {
@@ -130,8 +136,8 @@ fn page_of(path: &str) -> Option<&'static str> {
     }
 }
 
-/// What pages may load: their own parts only, and Stripe's form where Stripe takes the money, which
-/// it allows from its own host alone
+/// What pages may load: their own parts only, and Stripe's form where Stripe takes the money, from the
+/// hosts that it names and that its script loads more from
 /// (<https://docs.stripe.com/security/guide#content-security-policy>).
 fn policy(gateway: GatewayName) -> HeaderValue {
     const OWN: &str = "default-src 'none'; style-src 'self'; img-src 'self' blob: data:; font-src \
@@ -142,11 +148,21 @@ fn policy(gateway: GatewayName) -> HeaderValue {
             format!("{OWN}script-src 'self'; connect-src 'self'")
         }
         GatewayName::Stripe => format!(
-            "{OWN}script-src 'self' https://js.stripe.com; connect-src 'self' https://api.stripe.com; \
-             frame-src https://js.stripe.com https://hooks.stripe.com"
+            "{OWN}script-src 'self' https://js.stripe.com https://*.js.stripe.com; connect-src 'self' \
+             https://api.stripe.com; frame-src https://js.stripe.com https://*.js.stripe.com \
+             https://hooks.stripe.com"
         ),
     })
     .expect("a policy is ASCII")
+}
+
+/// Which windows a page shares its own with: those of its own origin, and those that it opens where
+/// Stripe takes the money, since some methods are paid with in a window of theirs.
+fn opener_policy(gateway: GatewayName) -> HeaderValue {
+    HeaderValue::from_static(match gateway {
+        GatewayName::None | GatewayName::Sandbox => "same-origin",
+        GatewayName::Stripe => "same-origin-allow-popups",
+    })
 }
 
 /// How a text may be sent.
@@ -171,7 +187,7 @@ impl Accepted {
 
 /// A file as it is sent.
 struct Found {
-    bytes: Bytes,
+    ready: Ready,
     encoding: Option<&'static str>,
 }
 
@@ -186,11 +202,18 @@ impl<'a> Source<'a> {
         Self { dir: config.pages.as_deref() }
     }
 
-    fn find(&self, name: &str, accepted: Accepted) -> Option<Found> {
+    fn find(&self, files: &Files, name: &str, accepted: Accepted) -> Option<Found> {
         if !is_plain(name) {
             return None;
         }
-        find(name, accepted, |file| self.read(file))
+        find(files, name, accepted, |name| self.file(name))
+    }
+
+    fn file(&self, name: &str) -> Option<File> {
+        let Some(dir) = self.dir else { return self.read(name).map(File::InMemory) };
+        let path = dir.join(name);
+        let known = std::fs::metadata(&path).ok().filter(Metadata::is_file)?;
+        Some(File::OnDisk { path, modified: known.modified().ok(), bytes: known.len() })
     }
 
     /// The names of the files that have their contents' digest in their names.
@@ -269,29 +292,28 @@ fn is_part(name: &str) -> bool {
         && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// A file as it may be sent, from wherever `read` finds files by name.
-fn find(name: &str, accepted: Accepted, read: impl Fn(&str) -> Option<Bytes>) -> Option<Found> {
-    if let Some(bytes) = read(name) {
-        return Some(Found { bytes, encoding: None });
+/// A file as it may be sent, from wherever `file` finds files by name.
+fn find(
+    files: &Files,
+    name: &str,
+    accepted: Accepted,
+    file: impl Fn(&str) -> Option<File>,
+) -> Option<Found> {
+    let as_it_is = |name: &str| files.as_it_is(name, file(name)?);
+    if let Some(ready) = as_it_is(name) {
+        return Some(Found { ready, encoding: None });
     }
-    let (packed, gzipped) = (|| read(&format!("{name}.br")), || read(&format!("{name}.gz")));
-    let (bytes, encoding) = match accepted {
-        Accepted::Brotli => (packed()?, Some("br")),
-        Accepted::Gzip => (gzipped()?, Some("gzip")),
-        Accepted::Plain => (unpacked(gzipped()?)?, None),
+    let (brotli, gzip) = (format!("{name}.br"), format!("{name}.gz"));
+    let (ready, encoding) = match accepted {
+        Accepted::Brotli => (as_it_is(&brotli)?, Some("br")),
+        Accepted::Gzip => (as_it_is(&gzip)?, Some("gzip")),
+        Accepted::Plain => (files.unpacked(&gzip, file(&gzip)?)?, None),
     };
-    Some(Found { bytes, encoding })
-}
-
-fn unpacked(packed: Bytes) -> Option<Bytes> {
-    let mut plain = Vec::new();
-    GzDecoder::new(&*packed).read_to_end(&mut plain).ok()?;
-    Some(plain.into())
+    Some(Found { ready, encoding })
 }
 
 fn answer(asked: &HeaderMap, found: Found, name: &str) -> Response {
-    let Found { bytes, encoding } = found;
-    let tag = tag_of(&bytes);
+    let Found { ready: Ready { bytes, tag }, encoding } = found;
     let is_known = is_known(asked, &tag);
     let body = if is_known { Body::empty() } else { Body::from(bytes) };
     let mut response = Response::new(body);
@@ -310,16 +332,6 @@ fn answer(asked: &HeaderMap, found: Found, name: &str) -> Response {
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
     }
     response
-}
-
-/// The ETag: each encoding of a text has one of its own.
-fn tag_of(bytes: &[u8]) -> String {
-    let mut tag = String::from("\"");
-    for byte in &Sha256::digest(bytes)[..12] {
-        write!(tag, "{byte:02x}").expect("a string takes everything");
-    }
-    tag.push('"');
-    tag
 }
 
 fn kind_of(name: &str) -> &'static str {
@@ -370,12 +382,22 @@ mod tests {
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         packed.write_all(b"<p>hello</p>").unwrap();
         std::fs::write(dir.path().join("index.html.gz"), packed.finish().unwrap()).unwrap();
-        let source = Source { dir: Some(dir.path()) };
-        let plain = source.find("index.html", Accepted::Plain).unwrap();
-        assert_eq!((&plain.bytes[..], plain.encoding), (&b"<p>hello</p>"[..], None));
-        let packed = source.find("index.html", Accepted::Gzip).unwrap();
+        let (source, files) = (Source { dir: Some(dir.path()) }, Files::default());
+        let find = |accepted| source.find(&files, "index.html", accepted);
+        let plain = find(Accepted::Plain).unwrap();
+        assert_eq!((&plain.ready.bytes[..], plain.encoding), (&b"<p>hello</p>"[..], None));
+        let packed = find(Accepted::Gzip).unwrap();
         assert_eq!(packed.encoding, Some("gzip"));
-        assert!(source.find("index.html", Accepted::Brotli).is_none());
+        assert!(find(Accepted::Brotli).is_none());
+        // It is unpacked once, and so is a part that another node has.
+        assert_eq!(find(Accepted::Plain).unwrap().ready.bytes.as_ptr(), plain.ready.bytes.as_ptr());
+        assert_ne!(packed.ready.tag, plain.ready.tag);
+        let part =
+            |name: &str| (name == "a.js.gz").then(|| File::InMemory(packed.ready.bytes.clone()));
+        let [first, second] = [(); 2].map(|()| {
+            super::find(&files, "a.js", Accepted::Plain, part).unwrap().ready.bytes.as_ptr()
+        });
+        assert_eq!(first, second);
     }
 
     #[test]
@@ -386,9 +408,9 @@ mod tests {
         let pages = dir.path().join("pages");
         std::fs::create_dir_all(pages.join("a/.git")).unwrap();
         std::fs::write(pages.join("a/.git/config"), "s").unwrap();
-        let source = Source { dir: Some(&pages) };
+        let (source, files) = (Source { dir: Some(&pages) }, Files::default());
         for name in ["../secret", "/etc/hostname", "a/../../secret", ".", "a/.git/config"] {
-            assert!(source.find(name, Accepted::Plain).is_none(), "{name}");
+            assert!(source.find(&files, name, Accepted::Plain).is_none(), "{name}");
         }
     }
 
@@ -450,7 +472,10 @@ mod tests {
 
     #[test]
     fn known_text_is_not_sent_again() {
-        let found = || Found { bytes: Bytes::from_static(b"x"), encoding: None };
+        let files = Files::default();
+        let file =
+            |name: &str| (name == "a.js").then_some(File::InMemory(Bytes::from_static(b"x")));
+        let found = || find(&files, "a.js", Accepted::Plain, file).unwrap();
         let first = answer(&HeaderMap::new(), found(), "assets/a.js");
         let tag = first.headers()[ETAG].clone();
         let again = answer(&HeaderMap::from_iter([(IF_NONE_MATCH, tag)]), found(), "assets/a.js");
@@ -467,5 +492,23 @@ mod tests {
         assert_eq!(page_of("/admin"), Some("admin.html"));
         assert_eq!(page_of("/assets/a.js"), None);
         assert_eq!(page_of("/api/v1/nothing"), None);
+    }
+
+    #[test]
+    fn organisers_pages_and_private_ones_tell_nobody_where_their_reader_comes_from() {
+        for (path, expected) in [
+            ("/admin", "no-referrer"),
+            ("/admin/bookings", "no-referrer"),
+            ("/bookings/e.1", "no-referrer"),
+            ("/carry", "no-referrer"),
+            ("/", "same-origin"),
+            ("/events/admin", "same-origin"),
+            ("/assets/a.js", "same-origin"),
+        ] {
+            let mut headers = HeaderMap::new();
+            say_how_private(path, &mut headers);
+            assert_eq!(headers[REFERRER_POLICY], expected, "{path}");
+            assert_eq!(headers.contains_key(CACHE_CONTROL), is_private(path), "{path}");
+        }
     }
 }

@@ -67,6 +67,8 @@ codes! {
     IdempotencyKeyInvalid = "IDEMPOTENCY_KEY_INVALID" BAD_REQUEST never;
     /// Settings do not go together.
     SettingsConflict = "SETTINGS_CONFLICT" CONFLICT never;
+    /// A setting is another by now than the one that was read.
+    SettingsChanged = "SETTINGS_CHANGED" CONFLICT never;
     /// The seating plan cannot be used.
     InvalidPlan = "INVALID_PLAN" CONFLICT never;
     /// No token was sent.
@@ -75,6 +77,8 @@ codes! {
     TokenInvalid = "TOKEN_INVALID" UNAUTHORIZED never;
     /// The token was valid once.
     TokenExpired = "TOKEN_EXPIRED" UNAUTHORIZED never;
+    /// The shop's published keys cannot be fetched, and none of before is the one that a token names.
+    ShopKeysUnavailable = "SHOP_KEYS_UNAVAILABLE" SERVICE_UNAVAILABLE later;
     /// The stream ticket is not one of ours, or was used.
     TicketInvalid = "TICKET_INVALID" UNAUTHORIZED never;
     /// The key is a right one, and gives no right to this.
@@ -175,6 +179,12 @@ codes! {
     TicketNotGenuine = "TICKET_NOT_GENUINE" UNPROCESSABLE_ENTITY never;
     /// The ticket is for another event.
     TicketForAnotherEvent = "TICKET_FOR_ANOTHER_EVENT" UNPROCESSABLE_ENTITY never;
+    /// No mail is configured.
+    MailOff = "MAIL_OFF" CONFLICT never;
+    /// Nobody knows whom a mail about the booking would go to.
+    BuyerNotKnown = "BUYER_NOT_KNOWN" CONFLICT never;
+    /// The booking has another buyer by now than the one who was read.
+    BuyerChanged = "BUYER_CHANGED" CONFLICT never;
     /// There is no such dead letter.
     MessageNotFound = "MESSAGE_NOT_FOUND" NOT_FOUND never;
     /// The gateway's own desk did nothing of this id.

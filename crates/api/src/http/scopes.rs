@@ -12,12 +12,19 @@ use Scope::{Admin, Door, Money, Read, Sell, Stock};
 /// What a path asks for by one method.
 pub(super) type Row = (&'static str, &'static str, Scope);
 
+/// Of these a key needs one to be told who buys, besides the scope of whatever path it asks.
+pub(super) const BUYERS: [Scope; 2] = [Sell, Money];
+
 /// Every operation that needs a key.
 pub(super) const TABLE: &[Row] = &[
     ("GET", "/api/v1/admin/actions", Admin),
     ("GET", "/api/v1/admin/actions.csv", Admin),
     ("GET", "/api/v1/admin/bookings", Read),
     ("GET", "/api/v1/admin/bookings.csv", Money),
+    ("POST", "/api/v1/admin/bookings/search", Read),
+    ("POST", "/api/v1/admin/bookings/search.csv", Money),
+    ("PUT", "/api/v1/admin/bookings/{booking}/buyer", Money),
+    ("POST", "/api/v1/admin/bookings/{booking}/mail", Money),
     ("GET", "/api/v1/admin/bookkeeping.jsonl", Money),
     ("POST", "/api/v1/admin/buyers/erase", Admin),
     ("POST", "/api/v1/admin/buyers/export", Admin),

@@ -4,6 +4,7 @@
 use crate::draw::Draws;
 use crate::history::Histories;
 use crate::http::limits::Limits;
+use crate::http::pages::files::Files;
 use crate::http::pages::versions::Versions;
 use crate::http::problem::{Code, Problem};
 use crate::http::sessions::streams::SessionStreams;
@@ -14,7 +15,7 @@ use crate::live::seats::Boards;
 use crate::live::{Hub, StreamLimits};
 use crate::plans::PlanDir;
 use axum::extract::FromRef;
-use onrush_base::auth::address::UntrustedForwarding;
+use onrush_base::auth::address::Forwarding;
 use onrush_base::auth::carry::CarryCodes;
 use onrush_base::auth::codes::ChannelCodes;
 use onrush_base::auth::guest::GuestTokens;
@@ -115,8 +116,8 @@ pub struct Callers {
     pub metrics: Arc<Metrics>,
     /// Whom to trust: proxies, and the origins of pages.
     pub config: Arc<Config>,
-    /// Says that a proxy may be missing there.
-    pub untrusted_forwarding: UntrustedForwarding,
+    /// Says that a proxy may be missing there, or may not tell whom it is asked by.
+    pub forwarding: Forwarding,
 }
 
 /// What signs statements that others verify by themselves.
@@ -215,6 +216,8 @@ groups! {
     units: Units,
     /// What nodes share.
     nodes: Nodes,
+    /// Files of pages that are ready to be sent.
+    pages: Files,
     /// What remembers money.
     ledger: dyn Ledger,
     /// Sagas, and who takes money.
@@ -270,7 +273,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
     let keys = KeyDir::open(&config.data)?;
     let plans = PlanDir::open(&config.data, cluster.clone())?;
     let token_key = keys.load_or_draw("token.key")?;
-    let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
+    let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer, clock.clone())?);
     let (keyring, fresh) = Keyring::open(&keys, &config)?;
     let oidc = Oidc::open(&config, &token_key)?;
     let people = oidc.as_ref().map(|oidc| oidc.people().clone());
@@ -304,7 +307,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
     let (metrics, config) = (Arc::<Metrics>::default(), Arc::new(config));
     let callers = Callers {
         guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
-        shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
+        shop: config.shop_tokens.as_ref().map(|of| ShopVerifier::new(of, Some(&config.data))),
         keys: keyring,
         oidc,
         sessions,
@@ -316,7 +319,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         clock: clock.clone(),
         metrics: metrics.clone(),
         config: config.clone(),
-        untrusted_forwarding: UntrustedForwarding::default(),
+        forwarding: Forwarding::default(),
     };
     let run_id = u64::from_le_bytes(onrush_base::auth::random()) >> 1;
     let once = Once {
@@ -338,6 +341,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         streams: streams.into(),
         units: units.into(),
         nodes: Nodes { flags, versions, cluster, publishers }.into(),
+        pages: Arc::default(),
         ledger,
         sagas,
         relay,

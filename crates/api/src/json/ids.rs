@@ -201,6 +201,10 @@ number!(
     SettableTime, 0, LATEST_MS
 );
 number!(
+    /// Rows of a page, at most.
+    RowsNumber, 1, 1_000
+);
+number!(
     /// A row's or a seat's number.
     LabelNumber, i32::MIN, i32::MAX
 );

@@ -3,82 +3,64 @@
 //! Clients who read slowly hold on to what they are sent. A piece is small; compressed versions are
 //! few; what is not one of these is shared by all versions.
 
-use super::snapshot::Snapshot;
+use super::pieces::{PIECE_BYTES, Pieces};
+use super::snapshot::{SEATS, Snapshot};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use http_body::{Body, Frame, SizeHint};
 use onrush_base::beside::beside;
-use std::convert::Infallible;
 use std::io::Write;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a piece of a map is, about.
-const PIECE_BYTES: usize = 16 << 10;
 /// Compressed versions of one event's map that are in memory at a time, also if their readers are slow.
 const MAX_VERSIONS: usize = 8;
 /// One core spends at most one part in so many on compressing one event's map.
 const PARTS: u32 = 8;
 
 /// A whole map that is written while it is sent.
-pub struct MapBody {
-    snapshot: Arc<Snapshot>,
-    /// The seat that is next; nothing once the end was written.
-    next: Option<usize>,
-    left: u64,
+pub type MapBody = Pieces<Arc<Snapshot>, Part>;
+
+/// What of a map is in one piece.
+#[derive(Clone, Copy)]
+pub enum Part {
+    /// What stands before the head.
+    Opening,
+    /// The head. It is long where categories are many or have many prices to come, and shared.
+    Head,
+    /// Seats, from the one with this number on.
+    Seats(usize),
 }
 
-impl MapBody {
-    /// The map of this snapshot.
-    #[must_use]
-    pub fn new(snapshot: Arc<Snapshot>) -> Self {
-        let left = snapshot.map_bytes();
-        Self { snapshot, next: Some(0), left }
-    }
-
-    fn piece(&mut self) -> Option<Bytes> {
-        let mut next = self.next?;
-        let mut piece = Vec::with_capacity(PIECE_BYTES + 1_024);
-        if next == 0 {
-            self.snapshot.write_start(&mut piece);
-        }
-        let seats = self.snapshot.len();
-        while next < seats && piece.len() < PIECE_BYTES {
-            self.snapshot.write_seat(next, &mut piece);
-            next += 1;
-        }
-        self.next = Some(next);
-        if next == seats {
-            piece.extend_from_slice(b"]}");
-            self.next = None;
-        }
-        self.left -= piece.len() as u64;
-        Some(piece.into())
-    }
+/// The map of this snapshot.
+#[must_use]
+pub fn map_body(snapshot: Arc<Snapshot>) -> MapBody {
+    let bytes = snapshot.map_bytes();
+    let body = Pieces::new(snapshot, Part::Opening, |snapshot, part| Ok(write(snapshot, part)));
+    body.of_length(bytes)
 }
 
-impl Body for MapBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.piece().map(|piece| Ok(Frame::data(piece))))
+/// A part of a map, and the one after it.
+fn write(snapshot: &Snapshot, part: Part) -> (Bytes, Option<Part>) {
+    let first = match part {
+        Part::Opening => return (snapshot.opening(), Some(Part::Head)),
+        Part::Head => return (snapshot.head(), Some(Part::Seats(0))),
+        Part::Seats(first) => first,
+    };
+    let mut piece = Vec::with_capacity(PIECE_BYTES + 1_024);
+    if first == 0 {
+        piece.extend_from_slice(SEATS);
     }
-
-    fn is_end_stream(&self) -> bool {
-        self.next.is_none()
+    let (mut next, seats) = (first, snapshot.len());
+    while next < seats && piece.len() < PIECE_BYTES {
+        snapshot.write_seat(next, &mut piece);
+        next += 1;
     }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
+    if next == seats {
+        piece.extend_from_slice(b"]}");
     }
+    (piece.into(), (next < seats).then_some(Part::Seats(next)))
 }
 
 /// The compressed versions of one event's map.
@@ -144,7 +126,7 @@ impl Versions {
         if Arc::strong_count(&self.alive) > MAX_VERSIONS {
             return Ok(None);
         }
-        let (map, alive) = (MapBody::new(snapshot.clone()), self.alive.clone());
+        let (map, alive) = (map_body(snapshot.clone()), self.alive.clone());
         let made = Instant::now();
         let packing = beside(move || Shared { bytes: pack_map(map), _alive: alive });
         // It does not panic, and nobody cancels it; while the process stops there may be no answer.
@@ -168,7 +150,7 @@ impl Version {
 
 fn pack_map(mut map: MapBody) -> Vec<u8> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    while let Some(piece) = map.piece() {
+    while let Some(Ok(piece)) = map.piece() {
         packed.write_all(&piece).expect("memory is writable");
     }
     packed.finish().expect("memory is writable")
@@ -177,15 +159,17 @@ fn pack_map(mut map: MapBody) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::snapshot::snapshots;
+    use crate::live::snapshot::{snapshots, snapshots_of};
     use flate2::read::GzDecoder;
+    use http_body::Body as _;
+    use std::convert::Infallible;
     use std::io::Read;
 
     fn whole(snapshot: &Arc<Snapshot>) -> (Vec<u8>, usize) {
-        let mut map = MapBody::new(snapshot.clone());
+        let mut map = map_body(snapshot.clone());
         let promised = map.size_hint().exact().unwrap();
         let (mut whole, mut longest) = (Vec::new(), 0);
-        while let Some(piece) = map.piece() {
+        while let Some(Ok(piece)) = map.piece() {
             longest = longest.max(piece.len());
             whole.extend_from_slice(&piece);
         }
@@ -209,6 +193,26 @@ mod tests {
             let sent = seats.iter().map(|seat| seat["status"].as_str().unwrap()[..1].to_owned());
             assert_eq!(sent.collect::<String>(), letters);
         }
+    }
+
+    #[test]
+    fn what_stands_before_the_seats_is_sent_once_and_shared_however_long_it_is() {
+        let names: Vec<String> = (0..1_000).map(|number| format!("Block {number}")).collect();
+        let names = names.iter().map(String::as_str);
+        let all = snapshots_of(3, names.clone(), ["fhf", "fhs"]);
+        let [one, other] = [&all[0], &all[1]].map(|snapshot| {
+            let mut map = map_body(snapshot.clone());
+            std::iter::from_fn(|| map.piece()).map(Result::unwrap).collect::<Vec<_>>()
+        });
+        let long = one.iter().zip(&other).filter(|(one, _)| one.len() > PIECE_BYTES);
+        let places = long.map(|(one, other)| (one.as_ptr(), other.as_ptr()));
+        let places: Vec<_> = places.collect();
+        assert_eq!(places.len(), 1, "the head alone is long");
+        assert_eq!(places[0].0, places[0].1, "and two versions share it");
+        let map: serde_json::Value = serde_json::from_slice(&whole(&all[1]).0).unwrap();
+        let told = map["categories"].as_array().unwrap();
+        assert!(told.iter().map(|category| category["name"].as_str().unwrap()).eq(names));
+        assert_eq!(map["seats"].as_array().unwrap().len(), 3);
     }
 
     #[tokio::test]

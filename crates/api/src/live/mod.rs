@@ -12,6 +12,7 @@ mod latest;
 pub mod looks;
 pub mod message;
 pub mod pace;
+pub mod pieces;
 pub mod place;
 pub mod plan;
 mod route;
@@ -356,8 +357,11 @@ impl Hub {
         if known(&self.streams()) {
             return Ok(());
         }
-        let snapshot = self.boards.now(event).await?;
+        let decided = self.engine.committed();
+        let snapshot = self.boards.lately(event).await?;
         if let Some(channel) = self.streams().events.get_mut(event) {
+            // What was decided since it was read is told as well.
+            channel.seats_changed |= snapshot.committed() < decided;
             channel.seats_told.get_or_insert(snapshot);
         }
         Ok(())

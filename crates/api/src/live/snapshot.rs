@@ -10,19 +10,23 @@ use onrush_core::Time;
 use onrush_core::ids::{ChannelId, EventId, SeatId};
 use onrush_core::prices::PriceStep;
 use onrush_core::settings::{Fees, Settings};
-use onrush_core::view::{CategoryView, SeatStatus, SeatView};
-use onrush_store::Seq;
+use onrush_core::view::{CategoryView, SeatStatus, SeatView, Units};
+use onrush_store::{AsOf, Seq};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// One event's seats at one time.
 pub struct Snapshot {
     event: EventId,
     at: Time,
-    pub(super) committed: Seq,
+    /// The number of the last decision by which the seats are known to stand so.
+    committed: AtomicU64,
+    /// How far the event had come, at least; `None` where the engine does not tell.
+    as_of: Option<AsOf>,
     pub(super) board: Arc<Board>,
     /// One letter a seat.
     letters: Box<[u8]>,
@@ -46,12 +50,20 @@ pub(super) struct Board {
     /// What was told of each category's price.
     prices: Vec<(i64, Vec<PriceStep>)>,
     /// `"name":…,"size":…,"categories":[…]`, or what there is of it.
-    head: Vec<u8>,
+    head: Bytes,
     /// For each seat `{"id":…,"status":` and where it ends.
     pub(super) fragments: Vec<u8>,
     ends: Box<[usize]>,
     digest: [u8; 32],
     plan: Plan,
+}
+
+/// What stands between the head of a map and its seats.
+pub(super) const SEATS: &[u8] = b",\"seats\":[";
+
+/// A map as JSON, up to its head.
+fn opening(event: &EventId, at: Time) -> String {
+    format!("{{\"event\":\"{event}\",\"at\":{at},")
 }
 
 pub(super) fn letter(status: SeatStatus) -> u8 {
@@ -153,7 +165,7 @@ impl Board {
         let categories = views.iter().map(|view| view.category.clone()).collect();
         let digest = Sha256::new().chain_update(&head).chain_update(&fragments).finalize().into();
         let (fees, step_minor) = (settings.fees, settings.step_minor());
-        let (ends, prices) = (ends.into(), told_of(prices));
+        let (head, ends, prices) = (head.into(), ends.into(), told_of(prices));
         Self { seats, categories, fees, step_minor, prices, head, fragments, ends, digest, plan }
     }
 
@@ -164,10 +176,22 @@ impl Board {
         prices: &[CategoryView],
         settings: &Settings,
     ) -> bool {
+        self.costs_the_same(prices, settings)
+            && self.seats.iter().eq(views.iter().map(|view| &view.seat))
+    }
+
+    /// Whether it tells of all the seats there are, at these prices. Seats are never taken away, so
+    /// that their number tells.
+    pub(super) fn is_whole(&self, prices: &[CategoryView], settings: &Settings) -> bool {
+        let all = |Units { free, held, sold, blocked }| (free + held + sold + blocked) as usize;
+        let seats: usize = prices.iter().map(|category| all(category.units)).sum();
+        self.seats.len() == seats && self.costs_the_same(prices, settings)
+    }
+
+    fn costs_the_same(&self, prices: &[CategoryView], settings: &Settings) -> bool {
         self.fees == settings.fees
             && self.step_minor == settings.step_minor()
             && self.prices == told_of(prices)
-            && self.seats.iter().eq(views.iter().map(|view| &view.seat))
     }
 
     /// The categories of these seats, in their order.
@@ -190,9 +214,9 @@ impl Board {
     }
 
     pub(super) fn start(&self, event: &EventId, at: Time, out: &mut Vec<u8>) {
-        write!(out, "{{\"event\":\"{event}\",\"at\":{at},").expect("memory is writable");
+        out.extend_from_slice(opening(event, at).as_bytes());
         out.extend_from_slice(&self.head);
-        out.extend_from_slice(b",\"seats\":[");
+        out.extend_from_slice(SEATS);
     }
 
     /// Everything of a seat but its closing brace.
@@ -211,13 +235,45 @@ impl Board {
 impl Snapshot {
     pub(super) fn new(
         event: EventId,
-        (at, committed): (Time, Seq),
+        (at, committed, as_of): (Time, Seq, Option<AsOf>),
         board: Arc<Board>,
         letters: Box<[u8]>,
         allotted: Box<[(u32, ChannelId)]>,
     ) -> Self {
         let (statuses, packed_statuses, tag) = Default::default();
-        Self { event, at, committed, board, letters, allotted, statuses, packed_statuses, tag }
+        let committed = AtomicU64::new(committed.0);
+        Self {
+            event,
+            at,
+            committed,
+            as_of,
+            board,
+            letters,
+            allotted,
+            statuses,
+            packed_statuses,
+            tag,
+        }
+    }
+
+    /// The number of the last decision by which the seats are known to stand so.
+    pub(super) fn committed(&self) -> Seq {
+        Seq(self.committed.load(Ordering::Relaxed))
+    }
+
+    /// Whether this is how far the event had come, and the engine tells.
+    pub(super) fn is_as_of(&self, as_of: Option<AsOf>) -> bool {
+        as_of.is_some() && self.as_of == as_of
+    }
+
+    /// Whether there is one state only, of which the engine here knows all that is decided.
+    pub(super) fn is_of_the_only_state(&self) -> bool {
+        self.as_of.is_none()
+    }
+
+    /// Notes that the seats stood so by this decision too.
+    pub(super) fn still_stands(&self, committed: Seq) {
+        self.committed.store(committed.0, Ordering::Relaxed);
     }
 
     /// How many seats there are.
@@ -225,9 +281,14 @@ impl Snapshot {
         self.letters.len()
     }
 
-    /// The map as JSON, up to its first seat.
-    pub(super) fn write_start(&self, out: &mut Vec<u8>) {
-        self.board.start(&self.event, self.at, out);
+    /// The map as JSON, up to its head.
+    pub(super) fn opening(&self) -> Bytes {
+        opening(&self.event, self.at).into()
+    }
+
+    /// The head of the map, which all snapshots of this house share.
+    pub(super) fn head(&self) -> Bytes {
+        self.board.head.clone()
     }
 
     /// One seat of the map.
@@ -238,12 +299,11 @@ impl Snapshot {
 
     /// How long the whole map is.
     pub(super) fn map_bytes(&self) -> u64 {
-        let mut start = Vec::new();
-        self.write_start(&mut start);
+        let start = self.opening().len() + self.board.head.len() + SEATS.len();
         // A word in its quotes, and a closing brace, for each seat; commas in between; the end.
         let words: usize = self.letters.iter().map(|letter| word(*letter).len() + 3).sum();
         let commas = self.letters.len().saturating_sub(1);
-        (start.len() + self.board.fragments.len() + words + commas + 2) as u64
+        (start + self.board.fragments.len() + words + commas + 2) as u64
     }
 
     /// Whether map and statuses say the same as another's, but for when they were read.
@@ -292,11 +352,13 @@ impl Snapshot {
         self.statuses.get_or_init(write).clone()
     }
 
-    /// The seats that are free, in the order of the map.
-    pub fn free(&self) -> impl Iterator<Item = &SeatId> {
+    /// The seats that are free from the one with this number on, with their numbers in the map.
+    pub fn free_from(&self, first: usize) -> impl Iterator<Item = (usize, &SeatId)> {
         let free = letter(SeatStatus::Free);
-        let pairs = self.board.seats.iter().zip(&self.letters);
-        pairs.filter(move |(_, letter)| **letter == free).map(|(seat, _)| seat)
+        let seats = self.board.seats.iter().zip(&self.letters).enumerate().skip(first);
+        seats
+            .filter(move |(_, (_, letter))| **letter == free)
+            .map(|(index, (seat, _))| (index, seat))
     }
 
     /// The seats that are free in a channel, in the order of the map: only for whoever may use it.
@@ -354,20 +416,22 @@ pub(super) fn pack_well(text: &[u8]) -> Bytes {
 
 /// Snapshots of one house with so many seats, by their letters.
 #[cfg(test)]
-pub(super) fn snapshots<'a>(
+pub(crate) fn snapshots<'a>(
     seats: usize,
     letters: impl IntoIterator<Item = &'a str>,
 ) -> Vec<Arc<Snapshot>> {
-    let views = (0..seats).map(|seat| SeatView {
-        seat: format!("A-{seat}").parse().unwrap(),
-        category: "Stalls".into(),
-        status: SeatStatus::Free,
-        booking: None,
-        why: None,
-        channel: None,
-    });
-    let stalls = CategoryView {
-        name: "Stalls".into(),
+    snapshots_of(seats, ["Stalls"], letters)
+}
+
+/// The same, with these categories, of which the seats have the first.
+#[cfg(test)]
+pub(crate) fn snapshots_of<'a>(
+    seats: usize,
+    categories: impl IntoIterator<Item = &'a str>,
+    letters: impl IntoIterator<Item = &'a str>,
+) -> Vec<Arc<Snapshot>> {
+    let category = |name: &str| CategoryView {
+        name: name.into(),
         price_minor: 900,
         first_minor: None,
         later: Vec::new(),
@@ -375,12 +439,21 @@ pub(super) fn snapshots<'a>(
         units: Default::default(),
         allotted: Vec::new(),
     };
+    let categories: Vec<CategoryView> = categories.into_iter().map(category).collect();
+    let views = (0..seats).map(|seat| SeatView {
+        seat: format!("A-{seat}").parse().unwrap(),
+        category: categories[0].name.as_ref().into(),
+        status: SeatStatus::Free,
+        booking: None,
+        why: None,
+        channel: None,
+    });
     let settings = Settings::new("e", "EUR".parse().unwrap());
-    let board = Board::new(&views.collect::<Vec<_>>(), &[stalls], &settings, None);
+    let board = Board::new(&views.collect::<Vec<_>>(), &categories, &settings, None);
     let board = Arc::new(board);
     let event: EventId = "e".parse().unwrap();
     let snapshot = |(at, letters): (i64, &str)| {
-        let read = (Time(at), Seq::default());
+        let read = (Time(at), Seq::default(), None);
         Arc::new(Snapshot::new(
             event.clone(),
             read,

@@ -224,9 +224,12 @@ impl Hub {
     }
 
     async fn tell_seats(&self, event: &EventId) -> Result<(), LiveError> {
-        let now = self.boards.now(event).await?;
+        let decided = self.engine.committed();
+        let now = self.boards.lately(event).await?;
         let mut streams = self.streams();
         let Some(channel) = streams.events.get_mut(event) else { return Ok(()) };
+        // What was decided since it was read is told at a later turn.
+        channel.seats_changed |= now.committed() < decided;
         if let Some(told) = channel.seats_told.replace(now.clone()) {
             let changed = now.changed_since(&told);
             if !changed.is_empty() {
@@ -327,6 +330,7 @@ mod tests {
     use onrush_core::settings::RoomSettings;
     use onrush_core::view::{AvailabilityView, PlaceState};
     use onrush_core::{Time, View};
+    use onrush_store::embedded::{Clock, ManualClock};
     use std::sync::atomic::AtomicBool;
     use tokio::time::timeout;
 
@@ -371,7 +375,8 @@ mod tests {
         let engine = Arc::new(EngineStub::telling(answers));
         let keys = KeyDir::open(dir.path()).unwrap();
         let boards = Boards::new(engine.clone(), PlanDir::open(dir.path(), None).unwrap());
-        let passes = PassSigner::open(&keys, "onrush").unwrap();
+        let clock = Clock::Manual(ManualClock::new(Time(0)));
+        let passes = PassSigner::open(&keys, "onrush", clock).unwrap();
         let limits = StreamLimits { all: 9, per_user: 9, per_address: 9 };
         let hub = Hub::new(engine, Arc::new(boards), Arc::new(passes), limits);
         let (event, user) = (|name: &str| name.parse().unwrap(), "ann".parse::<UserId>().unwrap());
@@ -403,7 +408,8 @@ mod tests {
         let engine = Arc::new(EngineStub::telling(answers));
         let keys = KeyDir::open(dir.path()).unwrap();
         let boards = Boards::new(engine.clone(), PlanDir::open(dir.path(), None).unwrap());
-        let passes = PassSigner::open(&keys, "onrush").unwrap();
+        let clock = Clock::Manual(ManualClock::new(Time(0)));
+        let passes = PassSigner::open(&keys, "onrush", clock).unwrap();
         let limits = StreamLimits { all: 9, per_user: 9, per_address: 9 };
         let hub = Hub::new(engine.clone(), Arc::new(boards), Arc::new(passes), limits);
         let (event, user) = ("works".parse().unwrap(), "ann".parse().unwrap());

@@ -2,7 +2,7 @@
 
 use super::{Drawing, DrawnSeat};
 use onrush_core::spec::{CategorySpec, SeatSpec};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Seats that are farther apart than so many times the usual distance in their row have an aisle
 /// between them.
@@ -26,27 +26,34 @@ pub(super) fn mark_aisles(seats: &mut [SeatSpec], drawn: &[DrawnSeat]) {
 /// Gives each seat the rank that the plan has for it, else one made from the drawing: first the
 /// category, in the order in which the plan names them; then how far its row is from the stage, which
 /// is taken to be in the middle of the upper edge; then how far it is from the middle of its row.
+/// `unnamed` is where rows without a number begin, which have one name between them.
 pub(super) fn rank(
     seats: &mut [SeatSpec],
     given: impl Iterator<Item = Option<u32>>,
+    unnamed: &HashSet<usize>,
     categories: &[CategorySpec],
     drawing: &Drawing,
 ) {
     let category: HashMap<&str, usize> =
         categories.iter().enumerate().map(|(nth, it)| (it.name.as_ref(), nth)).collect();
-    let made = made(seats, &category, drawing);
+    let made = made(seats, unnamed, &category, drawing);
     for ((seat, given), made) in seats.iter_mut().zip(given).zip(made) {
         seat.rank = given.unwrap_or(made);
     }
 }
 
-fn made(seats: &[SeatSpec], category: &HashMap<&str, usize>, drawing: &Drawing) -> Vec<u32> {
+fn made(
+    seats: &[SeatSpec],
+    unnamed: &HashSet<usize>,
+    category: &HashMap<&str, usize>,
+    drawing: &Drawing,
+) -> Vec<u32> {
     // Of each row and category in it: how far it is, in whole units, and its seats.
     let mut rows: Vec<((usize, i64), Vec<usize>)> = Vec::new();
     let mut last: Option<(&str, &str)> = None;
     for (nth, seat) in seats.iter().enumerate() {
         let row = (seat.section.as_ref(), seat.row.as_ref());
-        if last != Some(row) {
+        if last != Some(row) || unnamed.contains(&nth) {
             rows.push(((0, 0), Vec::new()));
             last = Some(row);
         }
@@ -115,6 +122,18 @@ mod tests {
         let seats = seats(vec![row("A", 1, &[1, 2, 3, 5, 6], "Best"), row("B", 2, &[1], "Best")]);
         let aisles: Vec<_> = seats.iter().filter(|it| it.2).map(|it| it.0.as_str()).collect();
         assert_eq!(aisles, ["A3"]);
+    }
+
+    #[test]
+    fn rows_without_a_number_are_not_one_row() {
+        let mut unnamed = [row("A", 10, &[1, 2], "Best"), row("B", 20, &[1, 2], "Best")];
+        unnamed[0]["row_number"] = Value::Null;
+        unnamed[1]["row_number"] = json!("");
+        let seats = seats([unnamed.to_vec(), vec![row("C", 30, &[1, 2], "Best")]].concat());
+        let aisles: Vec<_> = seats.iter().filter(|it| it.2).map(|it| it.0.as_str()).collect();
+        assert_eq!(aisles, ["A2", "B2"]);
+        let ranks: Vec<u32> = seats.iter().map(|it| it.1).collect();
+        assert_eq!(ranks, [1, 1, 4, 4, 7, 7], "each has a middle and a distance of its own");
     }
 
     #[test]

@@ -42,27 +42,40 @@ pub fn client_address<'a>(
     client
 }
 
-/// Says once that somebody who is not trusted sends `X-Forwarded-For`. Behind a proxy that was not
-/// named all visitors are one address, and its limits are those of the whole sale.
+/// Says once that somebody who is not trusted sends `X-Forwarded-For`, and once that somebody who is
+/// sends none. Behind a proxy that was not named, or that does not tell, all visitors are one address,
+/// and its limits are those of the whole sale.
 #[derive(Debug, Default)]
-pub struct UntrustedForwarding {
-    was_said: AtomicBool,
+pub struct Forwarding {
+    untrusted_was_said: AtomicBool,
+    missing_was_said: AtomicBool,
 }
 
-impl UntrustedForwarding {
-    /// Looks at a request that has the header.
-    pub fn look(&self, peer: IpAddr, trusted: &[Network]) {
-        if self.was_said.load(Ordering::Relaxed)
-            || trusted.iter().any(|network| network.contains(peer))
-            || self.was_said.swap(true, Ordering::Relaxed)
-        {
+impl Forwarding {
+    /// Looks at a request, which has the header or not.
+    pub fn look(&self, peer: IpAddr, has_header: bool, trusted: &[Network]) {
+        let was_said = if has_header { &self.untrusted_was_said } else { &self.missing_was_said };
+        if was_said.load(Ordering::Relaxed) {
             return;
         }
-        tracing::warn!(
-            %peer,
-            "X-Forwarded-For is not believed of this peer: if it is a proxy of yours, name its network in \
-             trusted_proxies, or all visitors share the limits of one address; this is said once"
-        );
+        let is_trusted = trusted.iter().any(|network| network.contains(peer));
+        if is_trusted == has_header || was_said.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if has_header {
+            tracing::warn!(
+                %peer,
+                "X-Forwarded-For is not believed of this peer: if it is a proxy of yours, name its network \
+                 in trusted_proxies, or all visitors share the limits of one address; this is said once"
+            );
+        } else {
+            tracing::warn!(
+                %peer,
+                "no X-Forwarded-For comes from this peer, which trusted_proxies names: if visitors come \
+                 through it, have it append to that header, or they share the limits of its one address; \
+                 this is said once"
+            );
+        }
     }
 }
 
@@ -96,15 +109,32 @@ mod tests {
     fn forwarding_by_somebody_who_is_not_trusted_is_said_once() {
         let (log, _guard) = Log::begin(tracing::Level::WARN);
         let trusted: Vec<Network> = vec!["10.0.0.0/8".parse().unwrap()];
-        let forwarding = UntrustedForwarding::default();
-        forwarding.look(ip("10.2.2.2"), &trusted);
+        let forwarding = Forwarding::default();
+        forwarding.look(ip("10.2.2.2"), true, &trusted);
         assert_eq!(log.text(), "");
         for peer in ["192.0.2.1", "192.0.2.1", "192.0.2.2"] {
-            forwarding.look(ip(peer), &trusted);
+            forwarding.look(ip(peer), true, &trusted);
         }
         assert_eq!((log.count("trusted_proxies"), log.count("peer=192.0.2.1")), (1, 1));
-        UntrustedForwarding::default().look(ip("192.0.2.2"), &[]);
+        Forwarding::default().look(ip("192.0.2.2"), true, &[]);
         assert_eq!(log.count("peer=192.0.2.2"), 1, "without any that is trusted, too");
+    }
+
+    #[test]
+    fn trusted_proxy_that_tells_no_address_is_named_once() {
+        let (log, _guard) = Log::begin(tracing::Level::WARN);
+        let trusted: Vec<Network> = vec!["10.0.0.0/8".parse().unwrap()];
+        let forwarding = Forwarding::default();
+        forwarding.look(ip("192.0.2.1"), false, &trusted);
+        forwarding.look(ip("192.0.2.1"), false, &[]);
+        forwarding.look(ip("10.2.2.2"), true, &trusted);
+        assert_eq!(log.text(), "");
+        for peer in ["10.2.2.2", "10.2.2.2", "10.3.3.3"] {
+            forwarding.look(ip(peer), false, &trusted);
+        }
+        assert_eq!((log.count("no X-Forwarded-For"), log.count("peer=10.2.2.2")), (1, 1));
+        forwarding.look(ip("192.0.2.1"), true, &trusted);
+        assert_eq!(log.count("is not believed"), 1, "one does not keep the other from being said");
     }
 
     #[test]

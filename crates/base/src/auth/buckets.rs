@@ -87,6 +87,13 @@ impl Buckets {
         self.look_at(key, self.now_us())
     }
 
+    /// Whether the key has taken what is not back yet; if so, it has taken it just now: of one in a time
+    /// ([`Self::one_in`]) that is how a key is remembered for as long as it comes.
+    #[must_use]
+    pub fn renew(&self, key: &impl Hash) -> bool {
+        self.renew_at(key, self.now_us())
+    }
+
     /// Gives back what [`Self::take`] took.
     pub fn give_back(&self, key: &impl Hash) {
         let tag = self.tag(key);
@@ -122,6 +129,15 @@ impl Buckets {
         let known = self.set_of(tag, &mut shard).iter().find(|bucket| bucket.tag == tag);
         let whole_at_us = known.map_or(0, |bucket| bucket.whole_at_us);
         self.allowed(whole_at_us.max(now_us) + self.interval_us, now_us)
+    }
+
+    fn renew_at(&self, key: &impl Hash, now_us: u64) -> bool {
+        let tag = self.tag(key);
+        let mut shard = self.shard(tag);
+        let known = self.set_of(tag, &mut shard).iter_mut().find(|bucket| bucket.tag == tag);
+        let Some(bucket) = known.filter(|bucket| bucket.whole_at_us > now_us) else { return false };
+        bucket.whole_at_us = now_us + self.interval_us;
+        true
     }
 
     fn allowed(&self, next_us: u64, now_us: u64) -> Result<(), UsedUp> {
@@ -264,6 +280,19 @@ mod tests {
         assert_eq!(buckets.take_at(&"ann", S), Ok(()));
         assert!(buckets.look_at(&"ann", day).is_err());
         assert_eq!(buckets.look_at(&"ann", day + S), Ok(()));
+    }
+
+    #[test]
+    fn one_in_a_day_is_remembered_for_as_long_as_it_comes_within_a_day() {
+        let day = 24 * 60 * MINUTE_US;
+        let buckets = Buckets::one_in(day, 64);
+        assert!(!buckets.renew_at(&"ann", S), "nobody knows it yet");
+        assert_eq!(buckets.take_at(&"ann", S), Ok(()));
+        for n in 1..9 {
+            assert!(buckets.renew_at(&"ann", n * (day - S)), "{n}");
+        }
+        assert!(!buckets.renew_at(&"ann", 9 * day), "the day is over");
+        assert_eq!(buckets.look_at(&"ann", 9 * day), Ok(()));
     }
 
     #[test]

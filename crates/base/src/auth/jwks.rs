@@ -1,11 +1,13 @@
 //! Public keys that others publish (RFC 7517), the shop or an OpenID provider: fetched, kept, and
-//! fetched anew when they are old, a token names one that is not there, or none of them signed it.
+//! fetched anew when they are old, a token names one that is not there, or none of them signed it. The
+//! shop's outlive the process (`kept_set.rs`).
 //!
 //! What a key is decides what it verifies: RSA is RS256, P-256 is ES256, Ed25519 is EdDSA. A token's
 //! header only says which of these it claims to be; a public key never serves as a secret.
 
+use crate::auth::kept_set::KeptSet;
 use crate::config::{JwksSource, ShopAlgorithm};
-use crate::http_client::{AddressPolicy, HttpClient};
+use crate::http_client::{AddressPolicy, CallError, HttpClient};
 use axum::http::Request;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -15,6 +17,9 @@ use ring::signature::{
     UnparsedPublicKey,
 };
 use serde::Deserialize;
+use serde_json::Value;
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -31,7 +36,7 @@ const MAX_KEYS: usize = 100;
 /// A set as it is published; what we do not know of is read over.
 #[derive(Deserialize)]
 struct Set {
-    keys: Vec<serde_json::Value>,
+    keys: Vec<Value>,
 }
 
 #[derive(Deserialize)]
@@ -87,8 +92,8 @@ impl Public {
 
 impl Key {
     /// A key of a kind that we know, for signatures; `None` for any other.
-    fn of(jwk: serde_json::Value) -> Option<Self> {
-        let Jwk { kty, kid, alg, r#use, crv, n, e, x, y } = serde_json::from_value(jwk).ok()?;
+    fn of(jwk: &Value) -> Option<Self> {
+        let Jwk { kty, kid, alg, r#use, crv, n, e, x, y } = Jwk::deserialize(jwk).ok()?;
         let bytes = |text: Option<String>| BASE64_URL_SAFE_NO_PAD.decode(text?).ok();
         let public = match (kty.as_str(), crv.as_deref()) {
             ("RSA", None) => Public::Rsa { n: bytes(n)?, e: bytes(e)? },
@@ -106,12 +111,51 @@ impl Key {
     }
 }
 
+/// Why a set could not be fetched: sentences for the log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// Nothing was answered.
+    #[error("{0}")]
+    NoAnswer(String),
+    /// What was answered is no set of keys.
+    #[error("{0}")]
+    WrongAnswer(String),
+}
+
+impl From<CallError> for Trouble {
+    fn from(error: CallError) -> Self {
+        let why = error.to_string();
+        if error.is_answer() { Self::WrongAnswer(why) } else { Self::NoAnswer(why) }
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::NoAnswer(error.to_string())
+    }
+}
+
 /// What is known of the set now.
 #[derive(Default)]
 struct Known {
+    /// None if there never were any: a set without a key is not taken.
     keys: Vec<Key>,
     fetched_at: Option<Instant>,
     tried_at: Option<Instant>,
+    /// Why it could not be fetched when that was tried last.
+    trouble: Option<Trouble>,
+}
+
+impl Known {
+    /// The key that a token means by its header.
+    fn key(&self, algorithm: ShopAlgorithm, kid: Option<&str>) -> Option<&Key> {
+        let mut fitting = self.keys.iter().filter(|key| key.public.algorithm() == algorithm);
+        match kid {
+            Some(kid) => fitting.find(|key| key.kid.as_deref() == Some(kid)),
+            // Without a name it is the only one there is, or nobody knows which.
+            None => fitting.next().filter(|_| fitting.next().is_none()),
+        }
+    }
 }
 
 /// Keys that somebody publishes.
@@ -124,15 +168,28 @@ pub struct KeySet {
     refresh: Duration,
     client: HttpClient,
     known: RwLock<Known>,
+    /// Where it is kept for the next start, if it is.
+    kept: Option<KeptSet>,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl KeySet {
-    /// A set of the shop's that is not fetched yet.
+    /// A set of the shop's that is not fetched yet. What comes from an address is kept in the directory
+    /// `data`, and what was kept there counts until it is fetched.
     #[must_use]
-    pub fn new(source: JwksSource, algorithms: Vec<ShopAlgorithm>, refresh_s: u32) -> Arc<Self> {
+    pub fn new(
+        source: JwksSource,
+        algorithms: Vec<ShopAlgorithm>,
+        refresh_s: u32,
+        data: Option<&Path>,
+    ) -> Arc<Self> {
+        let kept = match (&source, data) {
+            (JwksSource::Url(address), Some(data)) => Some(KeptSet::below(data, address)),
+            (JwksSource::File(_), _) | (JwksSource::Url(_), None) => None,
+        };
         // Who configures an address may have it inside.
-        Self::over(HttpClient::new(AddressPolicy::Any), "the shop", source, algorithms, refresh_s)
+        let client = HttpClient::new(AddressPolicy::Any);
+        Self::keeping(client, "the shop", source, algorithms, refresh_s, kept)
     }
 
     /// A set of somebody's that is fetched by this client, and not yet.
@@ -144,15 +201,53 @@ impl KeySet {
         algorithms: Vec<ShopAlgorithm>,
         refresh_s: u32,
     ) -> Arc<Self> {
+        Self::keeping(client, whose, source, algorithms, refresh_s, None)
+    }
+
+    fn keeping(
+        client: HttpClient,
+        whose: &'static str,
+        source: JwksSource,
+        algorithms: Vec<ShopAlgorithm>,
+        refresh_s: u32,
+        kept: Option<KeptSet>,
+    ) -> Arc<Self> {
+        let before = kept.as_ref().map_or_else(|| Ok(Vec::new()), KeptSet::read);
+        let before = before.unwrap_or_else(|error| {
+            tracing::warn!(%error, whose, "published keys of before cannot be read");
+            Vec::new()
+        });
+        let keys = before.iter().filter_map(Key::of).take(MAX_KEYS).collect();
         Arc::new(Self {
             whose,
             source,
             algorithms,
             refresh: Duration::from_secs(refresh_s.into()),
             client,
-            known: RwLock::default(),
+            known: RwLock::new(Known { keys, ..Known::default() }),
+            kept,
             turn: Arc::default(),
         })
+    }
+
+    /// Whether a token may be signed like this.
+    #[must_use]
+    pub fn takes(&self, algorithm: ShopAlgorithm) -> bool {
+        self.algorithms.contains(&algorithm)
+    }
+
+    /// Whether the key that a token means may be one that is published by now and not known here: the
+    /// set could not be fetched when that was tried last, and what is known of it has no such key.
+    #[must_use]
+    pub fn may_lack(&self, algorithm: ShopAlgorithm, kid: Option<&str>) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.trouble.is_some() && known.key(algorithm, kid).is_none()
+    }
+
+    /// Why the set could not be fetched when that was tried last; `None` if it was.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).trouble.clone()
     }
 
     /// Whether a key of the set signed this; the algorithm is the one that its header claims.
@@ -163,28 +258,25 @@ impl KeySet {
         signed: &[u8],
         signature: &[u8],
     ) -> bool {
-        if !self.algorithms.contains(&algorithm) {
+        if !self.takes(algorithm) {
             return false;
         }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let mut fitting = known.keys.iter().filter(|key| key.public.algorithm() == algorithm);
-        let key = match kid {
-            Some(kid) => fitting.find(|key| key.kid.as_deref() == Some(kid)),
-            // Without a name it is the only one there is, or nobody knows which.
-            None => fitting.next().filter(|_| fitting.next().is_none()),
-        };
+        let key = known.key(algorithm, kid);
         key.is_some_and(|key| key.public.verifies(signed, signature))
     }
 
     /// Fetches the set if it is old, or lacks a key of this name; waits for it where it is needed
-    /// now. What cannot be fetched stays as it was.
+    /// now, and when this process has not asked for it yet: what was kept may be old. What cannot be
+    /// fetched stays as it was.
     pub async fn look_for(self: &Arc<Self>, kid: Option<&str>) {
         let (lacks, is_old) = {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
             let paused = known.tried_at.is_some_and(|at| at.elapsed() < PAUSE);
             let has = |kid| known.keys.iter().any(|key| key.kid.as_deref() == Some(kid));
-            let lacks = known.fetched_at.is_none() || kid.is_some_and(|kid| !has(kid));
-            let is_old = known.fetched_at.is_some_and(|at| at.elapsed() >= self.refresh);
+            let is_new = known.tried_at.is_none() || known.keys.is_empty();
+            let lacks = is_new || kid.is_some_and(|kid| !has(kid));
+            let is_old = known.fetched_at.is_none_or(|at| at.elapsed() >= self.refresh);
             (lacks && !paused, is_old && !paused)
         };
         if lacks {
@@ -229,51 +321,69 @@ impl KeySet {
 
     async fn fetch_now(&self) {
         let fetched = self.fetch().await;
+        let Some(set) = self.take_in(fetched) else { return };
+        if let Some(kept) = &self.kept
+            && let Err(error) = kept.keep(set).await
+        {
+            let whose = self.whose;
+            tracing::warn!(%error, whose, "published keys cannot be kept for the next start");
+        }
+    }
+
+    /// Knows from now on what was fetched; the set as it was published, if it was.
+    fn take_in(&self, fetched: Result<(Vec<Key>, Vec<Value>), Trouble>) -> Option<Vec<Value>> {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         // The pause begins when the answer is known.
         known.tried_at = Some(Instant::now());
         match fetched {
-            Ok(keys) => {
+            Ok((keys, set)) => {
                 known.fetched_at = known.tried_at;
                 known.keys = keys;
+                known.trouble = None;
+                Some(set)
             }
             Err(why) => {
-                let whose = self.whose;
+                let (whose, keys) = (self.whose, known.keys.len());
                 tracing::warn!(
-                    why,
+                    %why,
                     whose,
+                    keys,
                     "published keys cannot be fetched; those of before count on"
                 );
+                known.trouble = Some(why);
+                None
             }
         }
     }
 
-    async fn fetch(&self) -> Result<Vec<Key>, String> {
+    /// The keys, and what they were read from.
+    async fn fetch(&self) -> Result<(Vec<Key>, Vec<Value>), Trouble> {
         let text = match &self.source {
             JwksSource::File(path) => {
-                let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
-                if length > MAX_FILE_BYTES {
-                    return Err(format!("the file is longer than {MAX_FILE_BYTES} bytes"));
+                if std::fs::metadata(path)?.len() > MAX_FILE_BYTES {
+                    let why = format!("the file is longer than {MAX_FILE_BYTES} bytes");
+                    return Err(Trouble::WrongAnswer(why));
                 }
-                std::fs::read(path).map_err(|error| error.to_string())?
+                std::fs::read(path)?
             }
             JwksSource::Url(url) => {
                 let request = Request::get(url.as_str()).body(Bytes::new());
-                let request = request.map_err(|error| error.to_string())?;
-                let answer = self.client.call(request, PATIENCE_MS).await;
-                let answer = answer.map_err(|error| error.to_string())?;
+                let request = request.map_err(|error| Trouble::NoAnswer(error.to_string()))?;
+                let answer = self.client.call(request, PATIENCE_MS).await?;
                 if answer.status() != 200 {
-                    return Err(format!("it answers {}", answer.status()));
+                    return Err(Trouble::WrongAnswer(format!("it answers {}", answer.status())));
                 }
                 answer.into_body().to_vec()
             }
         };
+        let wrong = |why: &str| Trouble::WrongAnswer(why.to_owned());
         let set: Set = serde_json::from_slice(&text)
-            .map_err(|_| "it is no JSON object with a list of keys".to_owned())?;
-        let keys: Vec<Key> = set.keys.into_iter().filter_map(Key::of).take(MAX_KEYS).collect();
+            .map_err(|_| wrong("it is no JSON object with a list of keys"))?;
+        let keys = set.keys.into_iter().filter_map(|jwk| Some((Key::of(&jwk)?, jwk)));
+        let (keys, set): (Vec<Key>, Vec<Value>) = keys.take(MAX_KEYS).unzip();
         if keys.is_empty() {
-            return Err("it has no key for RS256, ES256 or EdDSA".into());
+            return Err(wrong("it has no key for RS256, ES256 or EdDSA"));
         }
-        Ok(keys)
+        Ok((keys, set))
     }
 }

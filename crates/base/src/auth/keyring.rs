@@ -45,6 +45,11 @@ impl NamedKey {
     }
 }
 
+/// Why a configured key cannot be used, as a sentence.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct KeyInvalid(pub String);
+
 /// All keys there are.
 #[derive(Debug)]
 pub struct Keyring {
@@ -54,11 +59,13 @@ pub struct Keyring {
 const FILE: &str = "admin-key.sha256";
 
 impl Keyring {
-    /// The configured keys. Where none of them has the scope `admin`, also the admin key of the
-    /// first start, or a new one, which is also returned: it is never shown again.
+    /// The configured keys; also the admin key that was drawn at the first start, unless `admin_key` is
+    /// set. Where none of them has the scope `admin`, a new one, which is also returned: it is never
+    /// shown again. The log has a drawn one that is not needed any more.
     ///
     /// # Errors
-    /// Whatever the file system says; a configured key that cannot be read.
+    /// Whatever the file system says; [`KeyInvalid`] within for a configured key that cannot be read
+    /// or is another one's.
     pub fn open(dir: &KeyDir, config: &Config) -> io::Result<(Self, Option<String>)> {
         let mut keys = Vec::with_capacity(config.keys.len() + 2);
         let mut add = |name: &str, scopes: &[Scope], channels: &[ChannelId], hash: [u8; 32]| {
@@ -70,7 +77,18 @@ impl Keyring {
         let has_admin = config.keys.iter().any(|key| key.scopes.contains(&Scope::Admin));
         match (&config.admin_key, stored) {
             (Some(key), _) => add(ADMIN, &[Scope::Admin], &[], hash(key.reveal())),
-            (None, Some(hash)) => add(ADMIN, &[Scope::Admin], &[], hash),
+            (None, Some(hash)) => {
+                if has_admin {
+                    let file = dir.path_of(FILE);
+                    tracing::warn!(
+                        file = %file.display(),
+                        "the admin key that was drawn at the first start still opens everything, beside \
+                         a configured key with the scope admin; to retire it, delete its file and start \
+                         again (in a cluster also keys/admin-key.sha256 in the table files)"
+                    );
+                }
+                add(ADMIN, &[Scope::Admin], &[], hash);
+            }
             (None, None) if has_admin => {}
             (None, None) => {
                 let key = new_key();
@@ -83,9 +101,7 @@ impl Keyring {
             add(SCANNER, &[Scope::Door], &[], hash(key.reveal()));
         }
         for key in &config.keys {
-            let hash = key.hash().map_err(|why| {
-                io::Error::new(io::ErrorKind::InvalidInput, format!("keys: {}: {why}", key.name))
-            })?;
+            let hash = key.hash().map_err(|why| invalid(format!("keys: {}: {why}", key.name)))?;
             add(&key.name, &key.scopes, &key.channels, hash);
         }
         // Else nobody could say who did what.
@@ -93,7 +109,7 @@ impl Keyring {
             if let Some(other) = keys[..index].iter().find(|other| other.hash == key.hash) {
                 let (name, other) = (&key.name, &other.name);
                 let why = format!("keys: {name} and {other} are one key; make one for each");
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+                return Err(invalid(why));
             }
         }
         Ok((Self { keys }, fresh))
@@ -134,6 +150,10 @@ impl Keyring {
     }
 }
 
+fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, KeyInvalid(why))
+}
+
 /// A new key.
 #[must_use]
 pub fn new_key() -> String {
@@ -151,6 +171,7 @@ mod tests {
     use super::*;
     use crate::auth::hex;
     use crate::config::keys::KeySettings;
+    use onrush_testkit::Log;
     use strum::VariantArray;
 
     fn named(name: &str, key: &str, scopes: &[Scope]) -> KeySettings {
@@ -207,6 +228,33 @@ mod tests {
     }
 
     #[test]
+    fn a_drawn_key_that_is_not_needed_any_more_is_told_of_at_each_start_until_its_file_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = KeyDir::open(folder.path()).unwrap();
+        let file = folder.path().join("keys").join(FILE);
+        let (log, _guard) = Log::begin(tracing::Level::WARN);
+        let start = |admin_key: Option<&str>, scope: Scope| {
+            let keys = vec![named("ann", "ann's own key of today", &[scope])];
+            let admin_key = admin_key.map(|key| key.to_owned().into());
+            let config = Config { keys, admin_key, ..Config::default() };
+            Keyring::open(&dir, &config).unwrap().0
+        };
+        // Nobody else could do everything, or it does nothing beside the one that is set.
+        start(None, Scope::Read);
+        start(None, Scope::Read);
+        start(Some("the organiser's own key"), Scope::Admin);
+        assert_eq!(log.text(), "");
+        for starts in 1..3 {
+            assert!(start(None, Scope::Admin).named("admin").is_some());
+            assert_eq!(log.count(&file.display().to_string()), starts);
+        }
+        assert_eq!(log.count("table files"), 2);
+        std::fs::remove_file(&file).unwrap();
+        assert!(start(None, Scope::Admin).named("admin").is_none());
+        assert_eq!(log.text().lines().count(), 2);
+    }
+
+    #[test]
     fn one_key_of_two_people_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let dir = KeyDir::open(folder.path()).unwrap();
@@ -217,5 +265,6 @@ mod tests {
         let keys = vec![named("ann", "ann's own key of today", &[Scope::Admin]), other];
         let why = Keyring::open(&dir, &Config { keys, ..Config::default() }).unwrap_err();
         assert_eq!(why.to_string(), "keys: bo and ann are one key; make one for each");
+        assert!(why.downcast::<KeyInvalid>().is_ok());
     }
 }

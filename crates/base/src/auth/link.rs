@@ -34,7 +34,7 @@ pub struct NotALink;
 /// Makes links with the newest key, and knows those of all keys.
 ///
 /// Each key is a file `link-<since s>.key`. To rotate, put a newer one beside it and start again;
-/// removing an old one ends the links that it made.
+/// `.retired` behind the name of an old one ends the links that it made.
 pub struct BookingLinks {
     /// By the file's name, the newest last.
     keys: Vec<LinkKey>,

@@ -10,6 +10,7 @@ pub mod codes;
 pub mod guest;
 pub mod jwks;
 pub mod jws;
+mod kept_set;
 pub mod keyring;
 pub mod keys;
 pub mod link;

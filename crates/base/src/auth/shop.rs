@@ -12,6 +12,7 @@ use onrush_core::ids::{ChannelId, UserId};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -42,6 +43,9 @@ pub struct ShopVisitor {
     /// The channels that they may use, in events that have them.
     pub channels: Vec<ChannelId>,
 }
+
+/// How far the shop's clock may be ahead of ours, in seconds: so much later may a token's `nbf` be.
+const AHEAD_S: f64 = 60.0;
 
 /// The claims that a token must have.
 const REQUIRED: [(&str, &str); 4] = [
@@ -76,6 +80,9 @@ pub enum ShopTokenError {
     Invalid(&'static str),
     /// It was valid once.
     Expired,
+    /// Nobody can say: the shop's published keys cannot be fetched, and none of before has the name and
+    /// the algorithm that the token names.
+    KeysAway,
 }
 
 /// Said of whatever is not signed as the shop signs.
@@ -83,15 +90,16 @@ const NOT_OURS: ShopTokenError =
     ShopTokenError::Invalid("the token is not valid: it is not signed with the shop's key");
 
 impl ShopVerifier {
-    /// Checks against the configured secret, issuer and audience.
+    /// Checks against the configured secret, issuer and audience. Published keys are kept in the
+    /// directory `data` for the next start, if there is one.
     #[must_use]
-    pub fn new(config: &ShopTokens) -> Self {
+    pub fn new(config: &ShopTokens, data: Option<&Path>) -> Self {
         let mac = |secret: &Secret| {
             KeyedMac::new_from_slice(secret.reveal().as_bytes())
                 .expect("a key of any length is accepted")
         };
         let keys = |source: &JwksSource| {
-            KeySet::new(source.clone(), config.algorithms.clone(), config.jwks_refresh_s)
+            KeySet::new(source.clone(), config.algorithms.clone(), config.jwks_refresh_s, data)
         };
         Self {
             mac: config.secret.as_ref().map(mac),
@@ -105,33 +113,40 @@ impl ShopVerifier {
     /// publishes are fetched at first, when they are old, and when none of them signed the token.
     ///
     /// # Errors
-    /// As [`Self::verify`].
+    /// As [`Self::verify`]; `KeysAway` if it may be signed with a published key that is not known here
+    /// because the set cannot be fetched. A token that names a key of before, and that it did not sign,
+    /// is `Invalid` also then.
     pub async fn visitor_of(&self, token: &str, now_s: i64) -> Result<ShopVisitor, ShopTokenError> {
-        let Some((keys, kid)) = self.published_for(token) else {
+        let Some((keys, algorithm, kid)) = self.published_for(token) else {
             return self.verify(token, now_s);
         };
-        keys.look_for(kid.as_deref()).await;
-        let judged_at = Instant::now();
-        let found = self.verify(token, now_s);
+        let kid = kid.as_deref();
+        keys.look_for(kid).await;
+        let (judged_at, mut may_lack) = (Instant::now(), keys.may_lack(algorithm, kid));
+        let mut found = self.verify(token, now_s);
         if found == Err(NOT_OURS) && keys.look_again(judged_at).await {
-            return self.verify(token, now_s);
+            may_lack = keys.may_lack(algorithm, kid);
+            found = self.verify(token, now_s);
         }
-        found
+        if may_lack && found == Err(NOT_OURS) { Err(ShopTokenError::KeysAway) } else { found }
     }
 
-    /// The published keys, if one of them may have signed this token, and the name of the one that did.
-    fn published_for(&self, token: &str) -> Option<(&Arc<KeySet>, Option<String>)> {
+    /// The published keys, if one of them may have signed this token, and of which kind and name that
+    /// one is.
+    fn published_for(&self, token: &str) -> Option<(&Arc<KeySet>, ShopAlgorithm, Option<String>)> {
         let keys = self.keys.as_ref()?;
         let (header, _) = token.split_once('.')?;
         let Header { alg, kid, .. } = json_part(header)?;
-        ShopAlgorithm::try_from(&*alg).ok().map(|_| (keys, kid))
+        let algorithm = ShopAlgorithm::try_from(&*alg).ok()?;
+        keys.takes(algorithm).then_some((keys, algorithm, kid))
     }
 
     /// Whom this token is for, with the keys that are here: `u_` and the SHA-256 of issuer and subject,
     /// so that no subject can pass for a guest.
     ///
     /// # Errors
-    /// `Invalid` unless algorithm, signature and all claims are there and right; `Expired` from `exp` on.
+    /// `Invalid` unless algorithm, signature and all claims are there and right, also if `nbf` is more
+    /// than a minute ahead; `Expired` from `exp` on.
     pub fn verify(&self, token: &str, now_s: i64) -> Result<ShopVisitor, ShopTokenError> {
         let invalid = ShopTokenError::Invalid;
         let (signed, signature) = token.rsplit_once('.').ok_or(NOT_OURS)?;
@@ -163,7 +178,7 @@ impl ShopVerifier {
         let claims = self.claims(claims)?;
         // NumericDate may carry a fraction; it is compared, never stored.
         let now = now_s as f64;
-        if claims.nbf.is_some_and(|nbf| nbf > now) {
+        if claims.nbf.is_some_and(|nbf| nbf > now + AHEAD_S) {
             return Err(invalid(
                 "the shop token's nbf is in the future: it counts only from then on",
             ));
@@ -221,7 +236,7 @@ mod tests {
 
     fn verifier() -> ShopVerifier {
         let secret = SECRET.to_owned().into();
-        ShopVerifier::new(&ShopTokens::shared(secret, "https://shop.example", "onrush"))
+        ShopVerifier::new(&ShopTokens::shared(secret, "https://shop.example", "onrush"), None)
     }
 
     fn token(header: &Value, claims: &Value) -> String {
@@ -275,7 +290,9 @@ mod tests {
         says(&token(&json!({"alg": "HS256", "crit": ["b64"]}), &claims()), 1_000, "crit");
         says(&with("aud", json!("other")), 1_000, "aud is not");
         says(&with("iss", json!("https://evil.example")), 1_000, "iss is not");
-        says(&with("nbf", json!(1_500)), 1_000, "nbf");
+        says(&with("nbf", json!(1_061)), 1_000, "nbf");
+        // The shop's clock may be a minute ahead.
+        verifier().verify(&with("nbf", json!(1_060)), 1_000).unwrap();
         says(&(token(&hs256, &claims()) + "A"), 1_000, "not signed");
         let expired = verifier().verify(&with("exp", json!(1_000)), 1_000);
         assert_eq!(expired, Err(ShopTokenError::Expired));

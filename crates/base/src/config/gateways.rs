@@ -62,8 +62,9 @@ pub struct StripeSettings {
     /// Where the API is.
     #[serde(default = "stripe_url")]
     pub base_url: String,
-    /// Whether payment methods are offered that answer after days (bank debits, transfers,
-    /// vouchers), when the hold has long run out.
+    /// Whether bank debits are offered, which answer after days, when the hold has long run out.
+    /// Vouchers, bank transfers and the debits of US and Canadian banks, which may wait for their buyer
+    /// for days, never are.
     #[serde(default)]
     pub delayed_methods: bool,
 }

@@ -20,13 +20,13 @@ const MAX_NAME: usize = 40;
 #[derive(strum::Display, strum::EnumString, strum::VariantArray)]
 #[strum(serialize_all = "snake_case", parse_err_ty = String, parse_err_fn = unknown_scope)]
 pub enum Scope {
-    /// See how sales stand, and what was bought.
+    /// See how sales stand, and what was bought, but not by whom.
     Read,
     /// Open, pause and close; set prices, settings and texts; hold for somebody.
     Sell,
     /// Capacity, blocks, channels, seats.
     Stock,
-    /// Refunds, stuck sagas, receipts, exports with what names people.
+    /// Refunds, stuck sagas, receipts, whom mail goes to, exports with what names people.
     Money,
     /// Let people in.
     Door,
@@ -108,11 +108,7 @@ impl Config {
     /// What is wrong with keys: one sentence each, which names the place. Files are not read here.
     pub(super) fn key_complaints(&self) -> Vec<String> {
         let mut found = Vec::new();
-        let hash_of = |key: &Secret| -> [u8; 32] { Sha256::digest(key.reveal()).into() };
-        let old = [("admin_key", &self.admin_key), ("scanner_key", &self.scanner_key)];
-        let old = old.into_iter().filter_map(|(place, key)| Some((place, hash_of(key.as_ref()?))));
-        let mut known: Vec<(String, [u8; 32])> =
-            old.map(|(place, hash)| (place.to_owned(), hash)).collect();
+        let mut known = self.hashes_of_lines();
         for (index, key) in self.keys.iter().enumerate() {
             let mut say = |what: &str| found.push(format!("keys[{index}].{what}"));
             if let Some(why) = name_complaint(&key.name) {
@@ -144,6 +140,40 @@ impl Config {
             }
         }
         found
+    }
+
+    /// What is wrong with keys that stand in files now: one sentence each, which names the place.
+    pub(super) fn key_file_complaints(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut known = self.hashes_of_lines();
+        let places = || self.keys.iter().enumerate();
+        // `key_complaints` says what is wrong with these.
+        let in_settings = places().filter(|(_, key)| key.file.is_none());
+        known.extend(
+            in_settings
+                .filter_map(|(index, key)| Some((format!("keys[{index}]"), key.hash().ok()?))),
+        );
+        for (index, key) in places().filter(|(_, key)| key.file.is_some() && key.sha256.is_none()) {
+            let place = format!("keys[{index}]");
+            match key.hash() {
+                Err(why) => found.push(format!("{place}.{why}")),
+                Ok(hash) => match known.iter().find(|(_, other)| *other == hash) {
+                    Some((other, _)) => found.push(format!(
+                        "{place}.file: it has the key of {other}; make one of its own"
+                    )),
+                    None => known.push((place, hash)),
+                },
+            }
+        }
+        found
+    }
+
+    /// Hashes of `admin_key` and `scanner_key`, with their places.
+    fn hashes_of_lines(&self) -> Vec<(String, [u8; 32])> {
+        let hash_of = |key: &Secret| -> [u8; 32] { Sha256::digest(key.reveal()).into() };
+        let lines = [("admin_key", &self.admin_key), ("scanner_key", &self.scanner_key)];
+        let set = lines.into_iter().filter_map(|(place, key)| Some((place, key.as_ref()?)));
+        set.map(|(place, key)| (place.to_owned(), hash_of(key))).collect()
     }
 }
 
@@ -194,6 +224,44 @@ mod tests {
              sha256 = \"{sha256}\"\n"
         );
         assert!(complaints(&text)[0].contains("the key of admin_key"));
+    }
+
+    #[test]
+    fn a_file_has_a_key_that_stands_in_no_other_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = |files: &[&str], more: &str| {
+            let key = |name: &&str| {
+                let file = folder.path().join(name);
+                format!(
+                    "[[keys]]\nname = \"{name}\"\nscopes = [\"read\"]\nfile = \"{}\"\n",
+                    file.display()
+                )
+            };
+            let text = format!("{more}{}", files.iter().map(key).collect::<Vec<_>>().concat());
+            let config = Config::parse(&text).unwrap();
+            assert_eq!(config.key_complaints(), [""; 0], "files are not read: {text}");
+            config.key_file_complaints().join("\n")
+        };
+        for (name, text) in
+            [("a", "a key of its own"), ("b", "another of its own"), ("c", "a key of its own\n")]
+        {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        std::fs::write(folder.path().join("short"), "short").unwrap();
+        assert_eq!(told(&["a", "b"], ""), "");
+        for (files, more, said) in [
+            (&["away"][..], "", "keys[0].file: "),
+            (&["a", "short"], "", "keys[1].file: use at least 16"),
+            (&["b", "a", "c"], "", "keys[2].file: it has the key of keys[1]"),
+            (
+                &["a"],
+                "admin_key = \"a key of its own\"\n",
+                "keys[0].file: it has the key of admin_key",
+            ),
+        ] {
+            let told = told(files, more);
+            assert!(told.starts_with(said) && told.lines().count() == 1, "{said}: {told}");
+        }
     }
 
     #[test]

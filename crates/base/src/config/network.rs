@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, de};
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A network such as `10.0.0.0/8` or `fd00::/8`; a single address without a slash.
@@ -17,6 +17,14 @@ impl Network {
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         as_v6_bits(address) & self.mask == self.bits
+    }
+
+    /// Whether every IPv4 address, or every IPv6 address, is in it.
+    #[must_use]
+    pub fn is_everybody(&self) -> bool {
+        let has_both = |first: IpAddr, last: IpAddr| self.contains(first) && self.contains(last);
+        has_both(Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::BROADCAST.into())
+            || has_both(Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::from_bits(u128::MAX).into())
     }
 }
 
@@ -78,5 +86,23 @@ mod tests {
         assert!(all.contains(ip("192.0.2.1")) && !all.contains(ip("2001:db8::1")));
         assert!("fd00::/8".parse::<Network>().unwrap().contains(ip("fd12::1")));
         assert_eq!("10.0.0.0/33".parse::<Network>(), Err(NotANetwork));
+    }
+
+    #[test]
+    fn a_network_of_all_addresses_of_a_kind_is_everybody() {
+        for (text, is_everybody) in [
+            ("0.0.0.0/0", true),
+            ("192.0.2.1/0", true),
+            ("::/0", true),
+            ("::ffff:0.0.0.0/96", true),
+            ("0.0.0.0/1", false),
+            ("128.0.0.0/1", false),
+            ("::/1", true),
+            ("8000::/1", false),
+            ("10.0.0.0/8", false),
+            ("127.0.0.1", false),
+        ] {
+            assert_eq!(text.parse::<Network>().unwrap().is_everybody(), is_everybody, "{text}");
+        }
     }
 }

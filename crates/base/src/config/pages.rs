@@ -4,6 +4,19 @@ use super::Config;
 use super::web_address::web_address;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+/// Where a browser on this machine finds what listens at an address: nobody can go to all addresses
+/// at once, but this machine has one that is always its own.
+#[must_use]
+pub fn reached_from_here(listens: SocketAddr) -> SocketAddr {
+    let mut here = listens;
+    match here.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => here.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => here.set_ip(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    }
+    here
+}
+
 impl Config {
     /// Whether people's browsers come by https.
     #[must_use]
@@ -16,15 +29,16 @@ impl Config {
     #[must_use]
     pub fn pages_url(&self, public: SocketAddr) -> String {
         self.public_url.clone().unwrap_or_else(|| {
-            let mut here = public;
-            // Nobody can go to all addresses at once, but this machine has one that is always its own.
-            match here.ip() {
-                IpAddr::V4(ip) if ip.is_unspecified() => here.set_ip(Ipv4Addr::LOCALHOST.into()),
-                IpAddr::V6(ip) if ip.is_unspecified() => here.set_ip(Ipv6Addr::LOCALHOST.into()),
-                IpAddr::V4(_) | IpAddr::V6(_) => {}
-            }
+            let here = reached_from_here(public);
             format!("{}://{here}", if self.tls.is_some() { "https" } else { "http" })
         })
+    }
+
+    /// The host by which people's browsers reach this machine, if `public_url` says so.
+    #[must_use]
+    pub fn public_host(&self) -> Option<String> {
+        let url = web_address(self.public_url.as_deref()?).ok()?;
+        url.host().map(str::to_owned)
     }
 
     /// Where the page of a booking is, with `{booking}` and `{link}` where they belong; `None`
@@ -86,6 +100,18 @@ mod tests {
         let theirs = "https://shop.example/{booking}";
         let mail = format!("{public}{mail}booking_url = \"{theirs}\"\n");
         assert_eq!(page(&mail), Some(theirs.into()));
+    }
+
+    #[test]
+    fn the_host_is_that_of_the_public_url() {
+        let host = |url: &str| {
+            let url = Some(url.to_owned());
+            Config { public_url: url, ..Config::default() }.public_host()
+        };
+        assert_eq!(host("https://tickets.example").as_deref(), Some("tickets.example"));
+        assert_eq!(host("http://192.0.2.7:8080").as_deref(), Some("192.0.2.7"));
+        assert_eq!(host("http://[2001:db8::7]:8080").as_deref(), Some("[2001:db8::7]"));
+        assert_eq!(Config::default().public_host(), None);
     }
 
     #[test]

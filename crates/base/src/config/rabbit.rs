@@ -41,9 +41,9 @@ pub struct Tuning {
     pub ladder: Ladder,
     /// For how long a publisher that says nothing keeps others from publishing.
     pub lease_ms: u32,
-    /// The pause after the first failure to connect; each further one doubles it.
+    /// The pause after the first failure; each further one doubles it, until something went through.
     pub first_pause: Duration,
-    /// The longest pause between two attempts to connect.
+    /// The longest pause between two attempts.
     pub longest_pause: Duration,
     /// How long RabbitMQ may take for any answer.
     pub patience: Duration,

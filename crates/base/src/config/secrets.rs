@@ -175,6 +175,20 @@ impl Config {
         found
     }
 
+    /// What it is about the gateway that takes no real money, with its place; `None` if that is no
+    /// sandbox and no test account.
+    pub(super) fn takes_no_money(&self) -> Option<&'static str> {
+        let stripe = self.stripe.as_ref();
+        let mode = stripe.and_then(|stripe| Mode::of(stripe.secret_key.reveal()));
+        match self.gateway {
+            GatewayName::Sandbox => Some("gateway: the sandbox"),
+            GatewayName::Stripe if mode == Some(Mode::Test) => {
+                Some("stripe.secret_key: a test key")
+            }
+            GatewayName::Stripe | GatewayName::None => None,
+        }
+    }
+
     fn sandbox_complaints(&self) -> Vec<String> {
         let mut found = Vec::new();
         let sandbox = &self.sandbox;
@@ -187,13 +201,39 @@ impl Config {
                 found.push(format!("{place}: {why}"));
             }
         }
-        let Some(url) = &sandbox.url else { return found };
+        let Some(url) = &sandbox.url else {
+            found.extend(self.own_sandbox_complaints());
+            return found;
+        };
         if let Err(why) = web_address(url) {
             found.push(format!("sandbox.url: {why}"));
         }
         let both = sandbox.secret.is_some() && sandbox.webhook_secret.is_some();
         if self.gateway == GatewayName::Sandbox && !both {
             found.push("sandbox.url: set sandbox.secret and sandbox.webhook_secret too".into());
+        }
+        found
+    }
+
+    /// What is wrong with a sandbox that runs in the server's own process: it would not start.
+    fn own_sandbox_complaints(&self) -> Vec<String> {
+        let (mut found, sandbox) = (Vec::new(), &self.sandbox);
+        if self.gateway != GatewayName::Sandbox {
+            return found;
+        }
+        if !sandbox.listen.ip().is_loopback() && !self.allow_sandbox {
+            found.push(
+                "sandbox.listen: others reach this address, and would pay without money; use one of \
+                 this machine alone, or set allow_sandbox = true if that is what you want"
+                    .into(),
+            );
+        }
+        if !sandbox.faults.is_valid() {
+            found.push(
+                "sandbox.faults: declined_pct, duplicate_pct, late_pct and never_pct are at most 100 \
+                 together, and lost_answer_pct by itself"
+                    .into(),
+            );
         }
         found
     }

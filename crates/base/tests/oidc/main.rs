@@ -445,6 +445,66 @@ async fn a_document_of_another_issuer_or_with_unsafe_addresses_is_not_used() {
     assert!(matches!(found, Err(NotSignedIn::Away(why)) if why.contains("oidc.issuer")));
 }
 
+/// Waits until keys that could not be had are asked for again.
+async fn later() {
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(11)).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn a_provider_whose_keys_cannot_be_fetched_is_away_only_if_it_does_not_answer() {
+    let (provider, key, next) = (Provider::serve().await, Key::new(), Key::new());
+    provider.show("/jwks", 500, &json!({}));
+    let oidc = provider.oidc();
+    let begun = begin(&oidc).await;
+    let answer = |token: String| provider.show("/token", 200, &json!({"id_token": token}));
+    // The provider had work with it, as it has where its token endpoint answers 500: that is a try.
+    let is_failing = |found: Result<SignedIn, NotSignedIn>| match found {
+        Err(why) => matches!(why, NotSignedIn::Failing(_)) && why.is_try(),
+        Ok(_) => false,
+    };
+    answer(key.token(&header(), &claims(&provider, &begun)));
+    assert!(is_failing(finish(&oidc, &begun).await), "it is asked");
+    assert!(is_failing(finish(&oidc, &begun).await), "it was asked just now");
+    for (status, body) in [
+        (404, json!({})),
+        (200, json!("a wall's page")),
+        (200, json!({"keys": [{"kty": "oct"}]})),
+        (200, json!({"keys": ["x".repeat(2 << 20)]})),
+    ] {
+        provider.show("/jwks", status, &body);
+        later().await;
+        assert!(is_failing(finish(&oidc, &begun).await), "{status}");
+    }
+    provider.show("/jwks", 200, &json!({"keys": [key.jwk("1")]}));
+    later().await;
+    finish(&oidc, &begun).await.expect("signed in");
+    // It signs with another key, and does not tell which.
+    provider.show("/jwks", 500, &json!({}));
+    later().await;
+    answer(next.token(&json!({"alg": "EdDSA", "kid": "2"}), &claims(&provider, &begun)));
+    assert!(is_failing(finish(&oidc, &begun).await), "its key of now is not known");
+    provider.show("/jwks", 200, &json!({"keys": [key.jwk("1")]}));
+    later().await;
+    let found = finish(&oidc, &begun).await;
+    assert!(matches!(found, Err(NotSignedIn::NotGenuine(_))), "{found:?}");
+    // Nobody listens where its keys are said to be.
+    let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = nobody.local_addr().expect("an address");
+    drop(nobody);
+    let elsewhere = json!(format!("http://{address}/jwks"));
+    provider.show(DISCOVERY, 200, &with(&provider.document(), "jwks_uri", elsewhere));
+    let oidc = provider.oidc();
+    let begun = begin(&oidc).await;
+    answer(key.token(&header(), &claims(&provider, &begun)));
+    for _ in 0..2 {
+        let found = finish(&oidc, &begun).await;
+        assert!(matches!(found, Err(NotSignedIn::Away(_))), "{found:?}");
+        assert!(!found.is_err_and(|why| why.is_try()), "nobody tried anything");
+    }
+}
+
 #[tokio::test]
 async fn what_user_info_says_of_somebody_else_signs_nobody_in() {
     let (provider, key) = (Provider::serve().await, Key::new());

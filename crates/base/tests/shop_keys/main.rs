@@ -13,6 +13,7 @@ use ring::signature::{
 use serde_json::{Value, json};
 use sha2::Sha256;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -190,7 +191,7 @@ fn settings(text: &str) -> Result<ShopTokens, String> {
 }
 
 fn verifier(text: &str) -> ShopVerifier {
-    ShopVerifier::new(&settings(text).expect("settings"))
+    ShopVerifier::new(&settings(text).expect("settings"), None)
 }
 
 async fn is_believed(shop: &ShopVerifier, token: &str) -> bool {
@@ -201,6 +202,7 @@ async fn is_believed(shop: &ShopVerifier, token: &str) -> bool {
         }
         Err(ShopTokenError::Invalid(_)) => false,
         Err(ShopTokenError::Expired) => panic!("it is not old"),
+        Err(ShopTokenError::KeysAway) => panic!("keys were had"),
     }
 }
 
@@ -321,14 +323,17 @@ async fn a_key_that_is_new_is_looked_for_at_once_and_no_more_often_than_allowed(
     assert!(is_believed(&shop, &second.plain("2")).await);
     assert!(is_believed(&shop, &first.plain("1")).await);
     assert_eq!(published.asked(), 2);
-    // A server that is ill takes no keys away.
+    // A server that is ill takes no keys away, and may have new ones by now.
     published.publish(None);
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(11)).await;
     tokio::time::resume();
-    assert!(!is_believed(&shop, &third.plain("3")).await);
+    let found = shop.visitor_of(&third.plain("3"), NOW_S).await;
+    assert_eq!(found, Err(ShopTokenError::KeysAway));
     assert_eq!(published.asked(), 3);
     assert!(is_believed(&shop, &second.plain("2")).await);
+    // Whoever forges what a known key signs gains nothing by that.
+    assert!(!is_believed(&shop, &first.plain("2")).await);
     // One that is withdrawn goes with the next look.
     published.publish(Some(vec![second.jwk("2"), third.jwk("3")]));
     tokio::time::pause();
@@ -369,6 +374,84 @@ async fn a_key_that_takes_the_name_of_another_or_has_none_is_believed_after_a_ro
         assert!(!is_believed(&shop, &token(&old)).await, "{kid:?}");
         assert_eq!(published.asked(), 2);
     }
+}
+
+#[tokio::test]
+async fn while_no_keys_were_ever_had_nobody_is_told_that_a_token_is_forged() {
+    let (ec, ed) = (Key::ec(), Key::ed());
+    let published = Published::serve(Vec::new()).await;
+    published.publish(None);
+    let shop = published.verifier("algorithms = [\"EdDSA\"]");
+    let token = ed.plain("d");
+    for _ in 0..2 {
+        assert_eq!(shop.visitor_of(&token, NOW_S).await, Err(ShopTokenError::KeysAway));
+    }
+    // What no key of the set could have signed is none of the shop's, with keys or without.
+    for other in [ec.plain("d"), ed.token(&json!({"alg": "none", "kid": "d"})), "x".into()] {
+        assert!(!is_believed(&shop, &other).await, "{other}");
+    }
+    assert_eq!(published.asked(), 1);
+    // A set without keys is none.
+    published.publish(Some(Vec::new()));
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(11)).await;
+    tokio::time::resume();
+    assert_eq!(shop.visitor_of(&token, NOW_S).await, Err(ShopTokenError::KeysAway));
+    published.publish(Some(vec![ed.jwk("d")]));
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(11)).await;
+    tokio::time::resume();
+    assert!(is_believed(&shop, &token).await);
+    assert!(!is_believed(&shop, &Key::ed().plain("d")).await);
+    assert_eq!(published.asked(), 3);
+}
+
+#[tokio::test]
+async fn a_start_while_the_address_is_away_goes_on_with_the_keys_of_before() {
+    let (key, next) = (Key::ed(), Key::ed());
+    let (published, other) =
+        (Published::serve(vec![key.jwk("1")]).await, Published::serve(vec![]).await);
+    let dir = tempfile::tempdir().expect("a directory");
+    let start = |of: &Published| {
+        let tokens = settings(&format!("jwks = \"http://{}/jwks.json\"", of.address));
+        ShopVerifier::new(&tokens.expect("settings"), Some(dir.path()))
+    };
+    assert!(is_believed(&start(&published), &key.plain("1")).await);
+    let file = dir.path().join("shop-keys.json");
+    let mode = std::fs::metadata(&file).expect("it is kept").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    published.publish(None);
+    let shop = start(&published);
+    assert!(is_believed(&shop, &key.plain("1")).await);
+    assert!(!is_believed(&shop, &next.plain("1")).await);
+    // While the server was down the shop may have gone over to a key that is not kept.
+    let found = shop.visitor_of(&next.plain("2"), NOW_S).await;
+    assert_eq!(found, Err(ShopTokenError::KeysAway));
+    let of_another_kind = Key::ec().plain("1");
+    let found = shop.visitor_of(&of_another_kind, NOW_S).await;
+    assert_eq!(found, Err(ShopTokenError::KeysAway));
+    // It was asked first, and once.
+    assert_eq!(published.asked(), 2);
+    // The keys of one address are not another's.
+    other.publish(None);
+    let found = start(&other).visitor_of(&key.plain("1"), NOW_S).await;
+    assert_eq!(found, Err(ShopTokenError::KeysAway));
+    // What was withdrawn between two starts does not count while the address answers, nor later.
+    published.publish(Some(vec![next.jwk("2")]));
+    assert!(!is_believed(&start(&published), &key.plain("1")).await);
+    published.publish(None);
+    let shop = start(&published);
+    assert!(is_believed(&shop, &next.plain("2")).await);
+    let found = shop.visitor_of(&key.plain("1"), NOW_S).await;
+    assert_eq!(found, Err(ShopTokenError::KeysAway));
+    // A file that is damaged is none, and is written anew.
+    std::fs::write(&file, "{").expect("written");
+    let found = start(&published).visitor_of(&next.plain("2"), NOW_S).await;
+    assert_eq!(found, Err(ShopTokenError::KeysAway));
+    published.publish(Some(vec![next.jwk("2")]));
+    assert!(is_believed(&start(&published), &next.plain("2")).await);
+    published.publish(None);
+    assert!(is_believed(&start(&published), &next.plain("2")).await);
 }
 
 #[tokio::test]

@@ -34,7 +34,17 @@ impl fmt::Display for Undelivered {
 
 impl From<KafkaError> for Undelivered {
     fn from(error: KafkaError) -> Self {
-        Self(error.to_string())
+        Self(sentence(&error))
+    }
+}
+
+/// What is said of an error. Of an option that the client does not take it is the name alone: the value
+/// may be a secret, and the client's own words repeat it.
+fn sentence(error: &KafkaError) -> String {
+    if let KafkaError::ClientConfig(_, _, name, _) = error {
+        format!("kafka.options: the client does not take {name}; see librdkafka's CONFIGURATION.md")
+    } else {
+        error.to_string()
     }
 }
 
@@ -55,9 +65,14 @@ impl Context {
     /// An error, and what is known to be in the way.
     fn explain(&self, error: &KafkaError) -> Undelivered {
         let heard = self.in_the_way.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Undelivered(match heard.or_else(|| advice(&error.to_string())) {
-            Some(advice) => format!("{advice}. ({error})"),
-            None => error.to_string(),
+        let said = sentence(error);
+        // No connection was tried yet, and an option's name is no sign of what is in its way.
+        if matches!(error, KafkaError::ClientConfig(..)) {
+            return Undelivered(said);
+        }
+        Undelivered(match heard.or_else(|| advice(&said)) {
+            Some(advice) => format!("{advice}. ({said})"),
+            None => said,
         })
     }
 }
@@ -283,4 +298,33 @@ async fn make_topics(settings: &KafkaSettings, context: &Context) -> Result<(), 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_option_that_is_not_taken_is_named_without_its_value() {
+        for (name, value) in [
+            ("sasl.jaas.config", "password=\"s3cret\""),
+            ("ssl.truststore.password", "s3cret"),
+            ("no.such.option", "s3cret"),
+            // Why it is not taken repeats the value as well.
+            ("compression.type", "s3cret"),
+            // Elsewhere that word is a sign of TLS.
+            ("no.such.alert", "s3cret"),
+        ] {
+            let settings =
+                format!("brokers = ['127.0.0.1:1']\noptions = {{ '{name}' = '{value}' }}");
+            let settings: KafkaSettings = toml::from_str(&settings).expect("these are settings");
+            let opened = Outlet::open(&settings, Arc::default()).await;
+            let Undelivered(why) = opened.err().expect("the client does not take it");
+            assert!(
+                why.starts_with(&format!("kafka.options: the client does not take {name};")),
+                "{why}"
+            );
+            assert!(!why.contains("s3cret"), "{why}");
+        }
+    }
 }

@@ -15,6 +15,7 @@ use onrush_base::config::rabbit::RabbitSettings;
 use onrush_core::Time;
 use std::sync::Arc;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// Consumes until `stop` says so.
 pub(super) async fn run(
@@ -23,16 +24,15 @@ pub(super) async fn run(
     parts: RabbitDeps,
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut pauses = Pauses::default();
-    let attendant = Attendant { settings, topology, parts };
+    let attendant = Attendant { settings, topology, parts, pauses: Pauses::default() };
     while !*stop.borrow() {
         let trouble = tokio::select! {
-            trouble = attendant.serve(&mut pauses) => trouble,
+            trouble = attendant.serve() => trouble,
             () = stopped(&mut stop) => break,
         };
         attendant.parts.health.set(|state| state.consumer_connected = false);
         attendant.parts.health.count(|counts| &counts.failures, 1);
-        let pause = pauses.next(&attendant.settings.tuning);
+        let pause = attendant.pauses.next(&attendant.settings.tuning);
         tracing::warn!(%trouble, ?pause, "RabbitMQ wakes nobody; trying again");
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -46,6 +46,7 @@ struct Attendant {
     settings: RabbitSettings,
     topology: Arc<Topology>,
     parts: RabbitDeps,
+    pauses: Pauses,
 }
 
 /// Which queue a message came from.
@@ -57,33 +58,32 @@ enum Queue {
 
 impl Attendant {
     /// Connects and consumes until something breaks.
-    async fn serve(&self, pauses: &mut Pauses) -> RabbitError {
+    async fn serve(&self) -> RabbitError {
         let connected = link::connect(&self.settings, &self.topology, "onrush consumer").await;
         let connection = match connected {
             Ok(connection) => connection,
             Err(trouble) => return trouble,
         };
+        let connected_at = Instant::now();
         let trouble = tokio::select! {
-            consumed = self.consume(&connection, pauses) => match consumed {
+            consumed = self.consume(&connection) => match consumed {
                 Ok(()) => RabbitError::Cancelled,
                 Err(trouble) => trouble,
             },
             trouble = link::broken(&connection) => trouble,
         };
+        // That messages come through is not enough: beside them one that RabbitMQ refuses may come again
+        // over each connection.
+        self.pauses.stood(connected_at.elapsed());
         link::close(&connection, &self.settings.tuning).await;
         trouble
     }
 
-    async fn consume(
-        &self,
-        connection: &Connection,
-        pauses: &mut Pauses,
-    ) -> Result<(), RabbitError> {
+    async fn consume(&self, connection: &Connection) -> Result<(), RabbitError> {
         let tuning = &self.settings.tuning;
         let outlet = Outlet::open(connection, self.topology.clone(), tuning).await?;
         let slots = self.subscribe(connection, self.topology.slot_released_queue()).await?;
         let timeouts = self.subscribe(connection, self.topology.timeout_queue()).await?;
-        pauses.reset();
         self.parts.health.set(|state| state.consumer_connected = true);
         let slots = slots.map_ok(|delivery| (Queue::SlotReleased, delivery));
         let timeouts = timeouts.map_ok(|delivery| (Queue::Timeout, delivery));
@@ -148,7 +148,8 @@ impl Attendant {
             }
         }
         let acked = delivery.ack(BasicAckOptions::default());
-        link::within(self.settings.tuning.patience, acked).await.map(drop)
+        link::within(self.settings.tuning.patience, acked).await?;
+        Ok(())
     }
 }
 

@@ -20,6 +20,7 @@ use onrush_core::Time;
 use onrush_tls::{Verification, client_config};
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The header with the deadline in milliseconds: the body has whole seconds only.
@@ -205,23 +206,35 @@ impl Outlet {
     }
 }
 
-/// Pauses between attempts to connect: each failure in a row doubles them, up to a bound.
+/// Pauses between attempts: each failure in a row doubles them, up to a bound.
 #[derive(Debug, Default)]
 pub(super) struct Pauses {
-    failures: u32,
+    failures: AtomicU32,
+    /// The last one.
+    last_ms: AtomicU64,
 }
 
 impl Pauses {
-    /// It worked.
-    pub(super) fn reset(&mut self) {
-        self.failures = 0;
+    /// Something went through. That a connection stands is not enough: over each of them what RabbitMQ
+    /// refuses would be sent again.
+    pub(super) fn reset(&self) {
+        self.failures.store(0, Ordering::Relaxed);
+    }
+
+    /// A connection stood for so long. If it outlived the last pause it was well, even if nothing had to
+    /// be sent over it.
+    pub(super) fn stood(&self, long: Duration) {
+        if long > Duration::from_millis(self.last_ms.load(Ordering::Relaxed)) {
+            self.reset();
+        }
     }
 
     /// How long to wait after one more failure.
-    pub(super) fn next(&mut self, tuning: &Tuning) -> Duration {
+    pub(super) fn next(&self, tuning: &Tuning) -> Duration {
         let bytes: [u8; 8] = random();
-        let pause = pause(tuning, self.failures, u64::from_le_bytes(bytes));
-        self.failures = self.failures.saturating_add(1);
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed);
+        let pause = pause(tuning, failures, u64::from_le_bytes(bytes));
+        self.last_ms.store(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
         pause
     }
 }
@@ -255,5 +268,25 @@ mod tests {
             }
         }
         assert_ne!(pause(&tuning, 3, 1), pause(&tuning, 3, 2));
+    }
+
+    #[test]
+    fn a_pause_is_the_first_again_once_something_went_through() {
+        let (tuning, pauses) = (Tuning::default(), Pauses::default());
+        let first = pauses.next(&tuning);
+        assert!(pauses.next(&tuning) > first, "the second is twice as long");
+        pauses.reset();
+        assert!(pauses.next(&tuning) <= tuning.first_pause * 5 / 4);
+    }
+
+    #[test]
+    fn a_pause_is_the_first_again_only_after_a_connection_that_outlived_the_last_one() {
+        let (tuning, pauses) = (Tuning::default(), Pauses::default());
+        let first = pauses.next(&tuning);
+        pauses.stood(first);
+        let second = pauses.next(&tuning);
+        assert!(second > first, "it stood no longer than the pause");
+        pauses.stood(second + Duration::from_millis(1));
+        assert!(pauses.next(&tuning) <= tuning.first_pause * 5 / 4);
     }
 }

@@ -42,17 +42,16 @@ pub(super) async fn run(
     mut stop: watch::Receiver<bool>,
 ) {
     let name = super::cursor_name(&settings);
-    let mut pauses = Pauses::default();
-    let publisher = Publisher { settings, topology, parts, name };
+    let publisher = Publisher { settings, topology, parts, name, pauses: Pauses::default() };
     while !*stop.borrow() {
         let ended = tokio::select! {
-            ended = publisher.serve(&mut pauses) => ended,
+            ended = publisher.serve() => ended,
             () = stopped(&mut stop) => Ok(()),
         };
         publisher.step_down().await;
         let Err(trouble) = ended else { break };
         publisher.parts.health.count(|counts| &counts.failures, 1);
-        let pause = pauses.next(&publisher.settings.tuning);
+        let pause = publisher.pauses.next(&publisher.settings.tuning);
         tracing::warn!(%trouble, ?pause, "RabbitMQ is told nothing; trying again");
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -67,6 +66,7 @@ struct Publisher {
     parts: RabbitDeps,
     /// Of the lease and the cursor.
     name: String,
+    pauses: Pauses,
 }
 
 /// Why publishing ended.
@@ -109,11 +109,10 @@ impl From<CursorError> for Ended {
 
 impl Publisher {
     /// Connects and publishes until the connection breaks, or for good if the engine has stopped.
-    async fn serve(&self, pauses: &mut Pauses) -> Result<(), RabbitError> {
+    async fn serve(&self) -> Result<(), RabbitError> {
         let connection = link::connect(&self.settings, &self.topology, "onrush publisher").await?;
         let tuning = &self.settings.tuning;
         let outlet = Outlet::open(&connection, self.topology.clone(), tuning).await?;
-        pauses.reset();
         self.parts.health.set(|state| state.publisher_connected = true);
         let ended = tokio::select! {
             ended = self.take_turns(&outlet) => ended,
@@ -216,6 +215,7 @@ impl Publisher {
                 && (sent > 0 || Instant::now() >= save_at)
             {
                 save(last).await?;
+                self.pauses.reset();
                 quiet = None;
                 save_at = Instant::now() + QUIET;
             }

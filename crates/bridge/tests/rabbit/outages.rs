@@ -1,11 +1,14 @@
 //! RabbitMQ stops, dies, hangs and cuts connections: nothing is lost, and nothing else waits for it.
 
 use crate::observer::Observer;
-use crate::stage::{Node, Stage, deadline, outlet, own_server, publish, settings, shared_server};
+use crate::stage::{
+    Node, Stage, deadline, outlet, own_server, patiently, publish, settings, shared_server,
+};
 use lapin::options::QueueDeleteOptions;
 use onrush_base::config::rabbit::{RabbitSettings, Tuning};
 use onrush_bridge::cursors::{Cursors, MemoryCursors};
 use onrush_bridge::rabbit::Wake;
+use onrush_bridge::rabbit::error::RabbitError;
 use onrush_bridge::rabbit::topology::Topology;
 use onrush_core::change::{QueueChange, VisitorChange};
 use onrush_core::settings::RoomSettings;
@@ -15,7 +18,7 @@ use onrush_store::embedded::Clock;
 use onrush_testkit::RabbitMq;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// What a busy machine may add to a deadline.
@@ -177,6 +180,50 @@ async fn server_that_hangs_is_given_up_and_what_it_did_not_confirm_is_sent_again
     node.connected(true).await;
     node.stop().await;
     drop(server);
+}
+
+/// A queue is full: each connection stands, and what is sent over it is refused.
+#[tokio::test]
+async fn refused_message_is_sent_again_less_and_less_often() {
+    const FIRST_MS: u64 = 50;
+    let Some(server) = shared_server() else { return };
+    let plain = settings(&server, "refused.");
+    let (first_pause, longest_pause) = (Duration::from_millis(FIRST_MS), Duration::from_secs(600));
+    let tuning = Tuning { first_pause, longest_pause, ..plain.tuning.clone() };
+    let settings = RabbitSettings { tuning, ..plain };
+    let stage = Stage::new(Clock::default());
+    let (session_ms, arrive_ms) = (3_600_000, 3_600_000);
+    stage.open_sale(RoomSettings { session_ms, arrive_ms, ..RoomSettings::default() }).await;
+
+    let (_connection, outlet) = outlet(&settings).await;
+    let limited = server.clone();
+    let limiting = tokio::task::spawn_blocking(move || {
+        let (pattern, limit) = (r"^refused\.", r#"{"max-length":1}"#);
+        limited.ctl(&["set_policy", "--apply-to", "queues", "refused", pattern, limit])
+    });
+    limiting.await.expect("it ends").expect("RabbitMQ has a limit");
+    let filler = deadline("e", stage.clock.now().plus_ms(arrive_ms));
+    let filling = async {
+        loop {
+            let sent = outlet.send(&filler, stage.clock.now()).await.expect("it is sent");
+            if let Err(RabbitError::Rejected) = outlet.confirmed(sent).await {
+                return;
+            }
+        }
+    };
+    patiently("the queue is full", filling).await;
+
+    let node = Node::start(&stage, &settings, MemoryCursors::new(Clock::default()));
+    node.connected(true).await;
+    stage.join(1).await;
+    node.counted(1, |counts| &counts.failures).await;
+    let begun = Instant::now();
+    node.counted(7, |counts| &counts.failures).await;
+    // Six pauses, each twice the one before and up to a quarter shorter.
+    let least = Duration::from_millis(FIRST_MS * 63 * 3 / 4);
+    assert!(begun.elapsed() >= least, "{:?}", begun.elapsed());
+    assert_eq!(node.count(|counts| &counts.published), 0);
+    node.stop().await;
 }
 
 #[tokio::test]

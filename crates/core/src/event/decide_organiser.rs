@@ -39,6 +39,9 @@ pub(super) fn event_limit<T>(what: &str, limit: usize) -> Result<T, Refusal> {
 const WRONG_PRICE: &str = "price_minor: use 0 (free of charge) to 1000000000000 minor units";
 const WRONG_LATER_PRICE: &str = "later: use 0 (free of charge) to 1000000000000 minor units";
 const WRONG_TIME: &str = "later: use times that are to come, until the year 9999";
+const WRONG_CLOSING: &str = "closes_at: use a time that is to come; to close now, close the sale";
+const PROMISED: &str =
+    "bookings are confirmed; cancel them first, or archive the event once it begins (starts_at)";
 
 fn is_price(price_minor: i64) -> bool {
     (0..=MAX_PRICE_MINOR).contains(&price_minor)
@@ -62,28 +65,37 @@ pub(super) fn check_reason(reason: &Reason) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// A closing time that is past would end the sale for good at once. One that stays as it was says
+/// nothing new.
+fn check_closing(at: Time, before: Option<Time>, wanted: Option<Time>) -> Result<(), Refusal> {
+    if wanted != before && wanted.is_some_and(|closes_at| closes_at <= at) {
+        return wrong("closes_at", WRONG_CLOSING);
+    }
+    Ok(())
+}
+
 impl Event {
-    pub(super) fn decide_create(&self, settings: &Settings) -> Result<Decision, Refusal> {
+    pub(super) fn decide_create(&self, at: Time, settings: &Settings) -> Result<Decision, Refusal> {
         if self.settings.is_some() {
             return Err(Refusal::EventExists);
         }
         if self.archived.is_some() {
             return Err(self.missing());
         }
-        match settings.complaint() {
-            Some(complaint) => Err(complaint.into()),
-            None => {
-                let settings = Box::new(settings.clone());
-                Ok(Decision::done(SetupChange::EventCreated { settings }))
-            }
+        if let Some(complaint) = settings.complaint() {
+            return Err(complaint.into());
         }
+        check_closing(at, None, settings.closes_at)?;
+        let settings = Box::new(settings.clone());
+        Ok(Decision::done(SetupChange::EventCreated { settings }))
     }
 
-    pub(super) fn decide_settings(&self, wanted: &Settings) -> Result<Decision, Refusal> {
+    pub(super) fn decide_settings(&self, at: Time, wanted: &Settings) -> Result<Decision, Refusal> {
         let settings = self.settings.as_ref().ok_or(Refusal::EventNotFound)?;
         if let Some(complaint) = wanted.complaint() {
             return Err(complaint.into());
         }
+        check_closing(at, settings.closes_at, wanted.closes_at)?;
         let priced = self.has_stock();
         if priced && wanted.currency != settings.currency {
             return fixed(Some("currency"), "currency: it is fixed once there are prices");
@@ -423,10 +435,20 @@ impl Event {
         }
     }
 
-    pub(super) fn decide_archive(&self, reason: &Reason) -> Result<Decision, Refusal> {
+    pub(super) fn decide_archive(
+        &self,
+        at: Time,
+        settings: &Settings,
+        reason: &Reason,
+    ) -> Result<Decision, Refusal> {
         check_reason(reason)?;
         if self.phase != Phase::Closed {
             return Err(Refusal::OtherStepFirst { why: "close the sale first".into() });
+        }
+        // A booking is a promise until its event is over, and nothing brings an archived one back.
+        let is_to_come = settings.starts_at.is_some_and(|starts_at| at < starts_at);
+        if is_to_come && self.has_confirmed() {
+            return Err(Refusal::OtherStepFirst { why: PROMISED.into() });
         }
         let waiting = self.room.waiting();
         let inside = u32::try_from(self.room.sessions.len()).unwrap_or(u32::MAX);
@@ -437,5 +459,11 @@ impl Event {
             return Err(Refusal::EventInUse { waiting, inside, held });
         }
         Ok(Decision::done(SaleChange::EventArchived { reason: reason.clone() }))
+    }
+
+    /// Whether some booking is confirmed. Claimed units count as sold, and are no booking's.
+    fn has_confirmed(&self) -> bool {
+        self.stock.iter().any(|pool| pool.sold > pool.claimed)
+            || self.seats.categories().any(|category| category.units.sold > 0)
     }
 }

@@ -159,12 +159,12 @@ impl Event {
     /// The refusal that comes first in the order of precedence.
     pub fn decide(&self, at: Time, command: &Command) -> Result<Decision, Refusal> {
         if let Command::CreateEvent { settings } = command {
-            return self.decide_create(settings);
+            return self.decide_create(at, settings);
         }
         let settings = self.settings.as_ref().ok_or_else(|| self.missing())?;
         match command {
             Command::CreateEvent { .. } => Err(Refusal::EventExists),
-            Command::ChangeSettings { settings } => self.decide_settings(settings),
+            Command::ChangeSettings { settings } => self.decide_settings(at, settings),
             Command::AddPool { spec } => self.decide_add_pool(spec),
             Command::AdjustCapacity { pool, capacity, reason } => {
                 self.decide_capacity(pool, *capacity, reason)
@@ -191,7 +191,7 @@ impl Event {
             Command::Pause => self.decide_pause(at),
             Command::Resume => self.decide_resume(at),
             Command::Close => self.decide_close(),
-            Command::Archive { reason } => self.decide_archive(reason),
+            Command::Archive { reason } => self.decide_archive(at, settings, reason),
 
             Command::Join { place, user } => self.decide_join(at, *place, user),
             Command::Leave { place, user } => self.decide_leave(at, *place, user),

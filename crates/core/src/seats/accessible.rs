@@ -68,10 +68,7 @@ impl Seats {
         let best = order.best();
         let count = best.accessible() as usize;
         let companions = (best.quantity() - best.accessible()) as usize;
-        let places = self.free_places(order, prices_minor, free);
-        if places.len() < count {
-            return Err(Refusal::TooFewAccessible { free: places.len() as u32 });
-        }
+        let places = self.free_places(order, prices_minor, free, count)?;
         let choices = places.windows(count).filter(|choice| {
             choice.iter().all(|place| place.seat.spec.section == choice[0].seat.spec.section)
         });
@@ -92,36 +89,111 @@ impl Seats {
         Ok(seats.map(|seat| seat.spec.seat.clone()).collect())
     }
 
-    /// The free places of what an order asks for, in the order in which they were added.
+    /// The free places of what an order asks for, in the order in which they were added; refused if they
+    /// are fewer than `count`. However many there are, each kept seat is looked at once, and companions'
+    /// seats once more for their place.
     fn free_places(
         &self,
         order: &BestOrder,
         prices_minor: &[Option<i64>],
         free: &SeatState,
-    ) -> Vec<Place<'_>> {
+        count: usize,
+    ) -> Result<Vec<Place<'_>>, Refusal> {
         let best = order.best();
         let may_take = |seat: &Seat| {
-            let is_named = order.beside().is_some_and(|it| it.seats().contains(&seat.spec.seat));
+            // Lines have their seats by id.
+            let is_named = || {
+                order.beside().is_some_and(|it| it.seats().binary_search(&seat.spec.seat).is_ok())
+            };
             let may_cost = |price_minor| best.price_max_minor().is_none_or(|it| price_minor <= it);
-            seat.state == *free && !is_named && prices_minor[seat.category].is_some_and(may_cost)
+            seat.state == *free && prices_minor[seat.category].is_some_and(may_cost) && !is_named()
         };
         let is_asked = |names: &[Box<str>], name: &str| {
             names.is_empty() || names.iter().any(|asked| asked.as_ref() == name)
         };
-        let kept = self.kept.iter().map(|position| &self.seats[*position]);
-        let free = kept.filter(|seat| may_take(seat));
-        let places = free.clone().filter(|seat| {
+        let kept = self.kept.iter().map(|position| self.look_at(*position));
+        let places = kept.filter(|seat| {
             seat.spec.access == Access::Wheelchair
+                && may_take(seat)
                 && is_asked(best.categories(), &seat.spec.category)
                 && is_asked(best.sections(), &seat.spec.section)
         });
+        let places: Vec<&Seat> = places.collect();
+        if places.len() < count {
+            return Err(Refusal::TooFewAccessible { free: places.len() as u32 });
+        }
         let companions_of = |place: &Seat| {
-            let is_theirs = |seat: &&Seat| match &seat.spec.access {
-                Access::CompanionOf(other) => *other == place.spec.seat,
-                Access::Anyone | Access::Wheelchair => false,
-            };
-            free.clone().filter(is_theirs).collect()
+            let positions = self.companions.get(&place.spec.seat).into_iter().flatten();
+            let theirs = positions.map(|position| self.look_at(*position));
+            theirs.filter(|seat| may_take(seat)).collect()
         };
-        places.map(|seat| Place { seat, companions: companions_of(seat) }).collect()
+        let places = places.into_iter();
+        Ok(places.map(|seat| Place { seat, companions: companions_of(seat) }).collect())
+    }
+
+    /// The seat at this position. Tests count how many are looked at.
+    fn look_at(&self, position: usize) -> &Seat {
+        #[cfg(test)]
+        tests::LOOKS.set(tests::LOOKS.get() + 1);
+        &self.seats[position]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::best::{Best, Together};
+    use crate::spec::{CategorySpec, SeatSpec};
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Looks at seats on this thread.
+        pub(super) static LOOKS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// So many free wheelchair places, each with a companion's seat beside it.
+    fn house(places: usize) -> Seats {
+        let mut seats = Seats::default();
+        seats.add_category(&CategorySpec { name: "stalls".into(), price_minor: 900 });
+        for number in 0..places {
+            let [place, companion]: [SeatId; 2] =
+                ["W", "C"].map(|sign| format!("{sign}-{number}").parse().unwrap());
+            let beside = Access::CompanionOf(place.clone());
+            for (seat, access) in [(place, Access::Wheelchair), (companion, beside)] {
+                seats.add(&SeatSpec {
+                    number: seat.as_str().into(),
+                    seat,
+                    section: "stalls".into(),
+                    row: (number / 100).to_string().into(),
+                    category: "stalls".into(),
+                    rank: 0,
+                    aisle: false,
+                    access,
+                });
+            }
+        }
+        seats
+    }
+
+    #[test]
+    fn an_order_looks_at_each_kept_seat_once_and_at_companions_once_more_for_their_place() {
+        const PLACES: usize = 1_000;
+        let seats = house(PLACES);
+        assert_eq!(seats.kept.len(), 2 * PLACES);
+        for (quantity, price_max_minor, is_granted, looks) in [
+            (2, None, true, 3 * PLACES),
+            // No place has two companions.
+            (3, None, false, 3 * PLACES),
+            // Too few places are cheap enough for anybody to ask for their companions.
+            (2, Some(1), false, 2 * PLACES),
+        ] {
+            let best = Best::new(quantity, Together::Must).unwrap();
+            let best = best.with_accessible(1).unwrap().up_to(price_max_minor).unwrap();
+            let order = BestOrder::new(best, None).unwrap();
+            LOOKS.set(0);
+            let found = seats.best_accessible(&order, &[Some(900)], &SeatState::Free);
+            assert_eq!(found.is_ok(), is_granted, "{quantity} seats: {found:?}");
+            assert_eq!(LOOKS.get(), looks, "{quantity} seats, {price_max_minor:?} at most");
+        }
     }
 }

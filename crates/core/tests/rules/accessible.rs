@@ -6,7 +6,7 @@ use onrush_core::best::{Best, Together};
 use onrush_core::ids::SeatId;
 use onrush_core::settings::{Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
-use onrush_core::{Command, Refusal, Reply};
+use onrush_core::{Command, Event, Refusal, Reply, Time};
 
 /// A seat as its sign says: `.` anyone's, `W` a wheelchair place, `<` the companion of the place
 /// before it, `>` of the one after it.
@@ -109,6 +109,36 @@ fn a_refusal_tells_what_places_there_are() {
     let refusal = stage.run(hold_best("b3", "ann", cheap, None));
     assert_eq!(refusal, Err(Refusal::TooFewAccessible { free: 0 }));
     assert!(Best::new(1, Together::Must).expect("a quantity").with_accessible(2).is_err());
+}
+
+/// Looked at once for each place, the seats that are kept took seconds, on the thread that decides for all.
+#[test]
+fn a_house_of_wheelchair_places_refuses_at_once() {
+    let rows =
+        (0..200).flat_map(|nth| row("stalls", &format!("R{nth}-"), "stalls", 1, &"W<".repeat(100)));
+    let seats: Vec<SeatSpec> = rows.collect();
+    assert_eq!(seats.len(), 40_000);
+    let settings = Settings { room: None, max_per_user: None, ..settings() };
+    // Only the rules are asked: whatever follows a stage need not take so large a plan.
+    let (now, mut event) = (Time(1), Event::new("show".parse().expect("an id")));
+    for command in [
+        Command::CreateEvent { settings: Box::new(settings) },
+        Command::AddSeats { categories: vec![category("stalls", 8_000)], seats },
+        Command::OpenSale { seed: None, public_value: None },
+    ] {
+        let decision = event.decide(now, &command).expect("it is accepted");
+        for change in decision.changes {
+            event.evolve(now, &change);
+        }
+    }
+    for (order, refusal) in [
+        (best(3, 1), Refusal::NotTogether { longest: 2, free: 40_000 }),
+        (best(20, 8), Refusal::NotTogether { longest: 16, free: 40_000 }),
+        (best(1, 1).up_to(Some(1)).expect("a price"), Refusal::TooFewAccessible { free: 0 }),
+    ] {
+        let decision = event.decide(now, &hold_best("b1", "ann", order, None));
+        assert_eq!(decision.map(|decision| decision.reply), Err(refusal));
+    }
 }
 
 #[test]

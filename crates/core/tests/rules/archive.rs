@@ -1,8 +1,11 @@
 //! Archiving an event, one fact a test.
 
-use crate::stage::{Stage, confirm, hold_ga, join, leave, reason, settings};
+use crate::money::DAY_MS;
+use crate::stage::{
+    OPENING, Stage, cancel, confirm, hold, hold_ga, join, leave, lines, reason, settings,
+};
 use onrush_core::question::{EventNow, Query};
-use onrush_core::settings::RoomSettings;
+use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::snapshot::{ArchivedRow, SnapshotRow};
 use onrush_core::spec::Reason;
 use onrush_core::{Command, Refusal};
@@ -61,6 +64,82 @@ fn a_hold_that_a_payment_runs_for_keeps_the_event() {
     stage.ok(confirm("b1", "ann", Some("p1")));
     stage.ok(archive());
     stage.check_recovery();
+}
+
+/// An event that begins in a day, and is closed after its `sale`.
+fn closed_a_day_before(sale: impl FnOnce(&mut Stage)) -> Stage {
+    let starts_at = Some(OPENING.plus_ms(DAY_MS));
+    let mut stage = Stage::open(Settings { room: None, starts_at, ..settings() });
+    sale(&mut stage);
+    stage.ok(Command::Close);
+    stage
+}
+
+#[track_caller]
+fn waits_for_the_beginning(stage: &mut Stage) {
+    let refused = stage.run(archive()).expect_err("something is confirmed");
+    assert_eq!(refused.code(), "OTHER_STEP_FIRST");
+    assert!(refused.to_string().contains("starts_at"), "it says what to do: {refused}");
+}
+
+#[test]
+fn what_is_confirmed_keeps_the_event_until_it_begins() {
+    for bought in [lines(&[("ga", 2)], &[]), lines(&[], &["A-1"])] {
+        let mut stage = closed_a_day_before(|stage| {
+            stage.ok(hold("b1", "ann", bought));
+            stage.ok(confirm("b1", "ann", None));
+        });
+        waits_for_the_beginning(&mut stage);
+        stage.pass_ms(DAY_MS - 1);
+        waits_for_the_beginning(&mut stage);
+        stage.pass_ms(1);
+        stage.ok(archive());
+        stage.check_recovery();
+    }
+}
+
+#[test]
+fn an_event_to_come_is_archived_once_all_that_was_confirmed_is_cancelled() {
+    let mut stage = closed_a_day_before(|stage| {
+        for (booking, bought) in [("b1", lines(&[("ga", 2)], &[])), ("b2", lines(&[], &["A-1"]))] {
+            stage.ok(hold(booking, "ann", bought));
+            stage.ok(confirm(booking, "ann", None));
+        }
+    });
+    for booking in ["b1", "b2"] {
+        waits_for_the_beginning(&mut stage);
+        stage.ok(cancel(booking, None));
+    }
+    stage.ok(archive());
+    stage.check_recovery();
+}
+
+#[test]
+fn an_event_to_come_is_archived_while_units_are_claimed_and_nothing_is_confirmed() {
+    let mut stage = closed_a_day_before(|stage| {
+        stage.ok(Command::Claim {
+            claim: "c1".parse().expect("an id"),
+            user: "ann".parse().expect("an id"),
+            pool: "ga".parse().expect("an id"),
+            quantity: 3,
+            ttl_ms: None,
+        });
+    });
+    stage.ok(archive());
+    stage.check_recovery();
+}
+
+/// What is held goes by itself, so that trying again helps; what is confirmed does not.
+#[test]
+fn that_something_is_confirmed_is_told_before_that_something_is_held() {
+    let mut stage = closed_a_day_before(|stage| {
+        stage.ok(hold_ga("b1", "ann", 2));
+        stage.ok(confirm("b1", "ann", None));
+        stage.ok(hold_ga("b2", "bob", 1));
+    });
+    waits_for_the_beginning(&mut stage);
+    stage.ok(cancel("b1", None));
+    stage.refused(archive(), "EVENT_IN_USE");
 }
 
 #[test]

@@ -51,6 +51,41 @@ fn settings_out_of_range_are_refused() {
 }
 
 #[test]
+fn a_closing_time_that_is_set_is_to_come() {
+    let closing = |title: &str, closes_at| {
+        let settings = Settings { title: title.into(), closes_at, room: None, ..settings() };
+        Box::new(settings)
+    };
+    let event = Event::new("show".parse().expect("an id"));
+    let create =
+        |closes_at| Command::CreateEvent { settings: closing("Gala", Some(Time(closes_at))) };
+    for (closes_at, is_to_come) in [(99, false), (100, false), (101, true)] {
+        let decided = event.decide(Time(100), &create(closes_at));
+        let expected = if is_to_come { None } else { Some("INVALID_SETTINGS") };
+        assert_eq!(decided.err().map(|refusal| refusal.code()), expected, "{closes_at}");
+    }
+
+    let mut stage = Stage::flash();
+    let now = stage.now;
+    let change = |title: &str, closes_at| Command::ChangeSettings {
+        settings: closing(title, Some(closes_at)),
+    };
+    for ms in [-1, 0] {
+        let refusal = stage.run(change("Gala", now.plus_ms(ms))).expect_err("a refusal");
+        let told = "closes_at: use a time that is to come; to close now, close the sale";
+        assert_eq!((refusal.code(), refusal.to_string().as_str()), ("INVALID_SETTINGS", told));
+    }
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.ok(change("Gala", now.plus_ms(1)));
+    stage.pass_ms(1);
+    stage.refused(hold_ga("b2", "ann", 1), "EVENT_NOT_OPEN");
+    // What is over keeps its closing time, whatever else is changed.
+    stage.ok(change("Grand gala", now.plus_ms(1)));
+    stage.refused(change("Grand gala", now), "INVALID_SETTINGS");
+    stage.check_recovery();
+}
+
+#[test]
 fn names_of_seats_read_as_they_are_written() {
     let mut stage = Stage::created(settings());
     let add = |category: &str, section: &str, row: &str, number: &str| Command::AddSeats {

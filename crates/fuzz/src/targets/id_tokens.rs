@@ -37,7 +37,7 @@ static KEYS: LazyLock<Arc<KeySet>> = LazyLock::new(|| {
     let dir = tempfile::tempdir().expect("there is room for a directory");
     let file = dir.path().join("jwks.json");
     std::fs::write(&file, set.to_string()).expect("a file can be written");
-    let keys = KeySet::new(JwksSource::File(file), vec![ShopAlgorithm::EdDsa], 300);
+    let keys = KeySet::new(JwksSource::File(file), vec![ShopAlgorithm::EdDsa], 300, None);
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime.expect("a runtime needs no thread").block_on(keys.look_for(None));
     keys

@@ -13,6 +13,7 @@ use onrush_core::Time;
 use onrush_core::ids::{PlaceId, TypeId};
 use onrush_core::lines::Lines;
 use onrush_core::types::{AskedTypes, HeldType, HeldTypes};
+use onrush_store::embedded::{Clock, ManualClock};
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -26,7 +27,8 @@ struct Signers {
 static SIGNERS: LazyLock<Signers> = LazyLock::new(|| {
     let names = ["pass-000000000001.key", "ticket-000000000001.key"];
     with_keys(&names, |keys| {
-        let passes = PassSigner::open(keys, "onrush").expect("the key is read");
+        let clock = Clock::Manual(ManualClock::new(Time(NOW_S * 1_000)));
+        let passes = PassSigner::open(keys, "onrush", clock).expect("the key is read");
         let pass_verifier = JwsVerifier::new(passes.published(), Use::Passes);
         let tickets = TicketSigner::open(keys, "onrush").expect("the key is read");
         let any_ticket = JwsSigner::open(keys, Use::Tickets).expect("the key is read");

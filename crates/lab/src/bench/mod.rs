@@ -11,6 +11,7 @@ mod cluster;
 mod commands;
 mod common;
 mod engine;
+mod goals;
 mod hostile;
 mod http;
 mod map;

@@ -7,38 +7,85 @@ mod query;
 pub(crate) use query::{Dialect, List, Value};
 
 use crate::action::{Action, ActionFilter};
-use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
+use crate::booking::{Booking, BookingFilter, BookingText, Buyer, BuyerOf};
 use crate::delivery::DeadLetter;
 use crate::desk::{DeskEntry, DeskFilter};
 use crate::money::{Payment, PaymentFilter, Refund};
-use crate::receipt::{Receipt, ReceiptFilter, ReceiptNumber, Taking};
+use crate::receipt::{Receipt, ReceiptFilter, ReceiptNumber, ReceiptRule, SANDBOX, Taking};
 use crate::saga::{Saga, SagaFilter};
 use crate::words::Word;
+use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use query::Order::{Falling, Rising};
 use query::{Query, containing, text, time_key, time_values};
 use std::fmt::Display;
-use std::sync::LazyLock;
 
-/// Bookings with their buyers, the latest first.
+/// What the text is that bookings are looked for by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextIs {
+    /// The id of one of them.
+    Booking,
+    /// The address of some buyer.
+    Address,
+    /// Part of anything.
+    Part,
+}
+
+impl TextIs {
+    /// By what [`IS_WHOLE`] says. Whose address it is, is nothing to whoever looks for ids.
+    pub(crate) const fn of(text: &BookingText, is_booking: bool, is_address: bool) -> Self {
+        match (text, is_booking, is_address) {
+            (_, true, _) => Self::Booking,
+            (BookingText::OfAnything(_), false, true) => Self::Address,
+            (BookingText::OfAnything(_) | BookingText::OfId(_), false, _) => Self::Part,
+        }
+    }
+}
+
+/// Reads whether `$1` is a booking's id, and `$2`, in small letters, a buyer's address.
+pub(crate) const IS_WHOLE: &str = "SELECT EXISTS (SELECT 1 FROM bookings WHERE booking_id = $1), \
+    EXISTS (SELECT 1 FROM buyers WHERE email_lower = $2)";
+
+/// Bookings with their buyers, the latest first. Parts are looked for row by row, however many there
+/// are.
 pub(crate) fn bookings(
     db: &Dialect,
     filter: &BookingFilter,
+    is: TextIs,
     limit: usize,
 ) -> List<(Booking, Option<Buyer>)> {
-    let BookingFilter { event, status, user, text: part, after } = filter;
-    let with_buyers = "bookings LEFT JOIN buyers ON buyers.booking_id = bookings.booking_id";
-    let mut query = Query::of(db, with_buyers);
+    let BookingFilter { event, status, user, text, after } = filter;
+    let from = match is {
+        // SQLite begins such a join on the left. It would rather look at all bookings of an event, of
+        // which it expects ten.
+        TextIs::Address => "buyers CROSS JOIN bookings",
+        TextIs::Booking | TextIs::Part => {
+            "bookings LEFT JOIN buyers ON buyers.booking_id = bookings.booking_id"
+        }
+    };
+    let mut query = Query::of(db, from);
     query.equal("event_id", event.as_ref().map(EventId::as_str));
     query.equal("status", status.map(Word::word));
     query.equal("user_id", user.as_ref().map(UserId::as_str));
-    if let Some(part) = part {
-        let pattern = containing(part);
-        query.only(
-            "(lower(bookings.booking_id) LIKE ? ESCAPE '\\' OR name_lower LIKE ? ESCAPE '\\' \
-             OR email_lower LIKE ? ESCAPE '\\')",
-            [pattern.clone(), pattern.clone(), pattern],
-        );
+    if let Some(text) = text {
+        match (is, text) {
+            (TextIs::Booking, _) => query.equal("bookings.booking_id", Some(text.as_str())),
+            (TextIs::Address, _) => {
+                query.only("buyers.booking_id = bookings.booking_id", []);
+                query.equal("email_lower", Some(&text.as_str().to_lowercase()));
+            }
+            (TextIs::Part, BookingText::OfId(text)) => {
+                query.only("lower(bookings.booking_id) LIKE ? ESCAPE '\\'", [containing(text)]);
+            }
+            (TextIs::Part, BookingText::OfAnything(text)) => {
+                let pattern = containing(text);
+                query.only(
+                    "(lower(bookings.booking_id) LIKE ? ESCAPE '\\' \
+                     OR name_lower LIKE ? ESCAPE '\\' OR email_lower LIKE ? ESCAPE '\\')",
+                    [pattern.clone(), pattern.clone(), pattern],
+                );
+            }
+        }
     }
     let order = (Falling, ["created_at", "bookings.booking_id"]);
     query.page(order, (after.as_deref(), time_values), limit, |(booking, _)| {
@@ -185,10 +232,11 @@ pub(crate) fn receipts(db: &Dialect, filter: &ReceiptFilter, limit: usize) -> Li
         .page(order, (after.as_deref(), number_values), limit, |receipt| receipt.number.to_string())
 }
 
-/// Counts the bookings of one event whose money is under way, and the payments of its bookings that
-/// lack a document. Either goes from the event's sagas to their payments: databases that are left to
-/// choose begin with all payments there are.
-pub(crate) static OPEN_MONEY: LazyLock<String> = LazyLock::new(|| {
+/// The query that counts the bookings of one event whose money is under way, and the payments of its
+/// bookings that lack a document. Either goes from the event's sagas to their payments: databases that
+/// are left to choose begin with all payments there are.
+pub(crate) fn open_money(rule: ReceiptRule) -> String {
+    let columns = taking_columns(rule);
     format!(
         "SELECT \
          (SELECT count(*) FROM sagas WHERE event_id = $1 AND (current_step NOT IN ('CONFIRMED', 'FAILED') \
@@ -198,11 +246,11 @@ pub(crate) static OPEN_MONEY: LazyLock<String> = LazyLock::new(|| {
           OR EXISTS (SELECT 1 FROM payments WHERE payments.booking_id = sagas.booking_id \
            AND payments.stage NOT IN ('void', 'captured', 'refunded')))), \
          (SELECT CAST(coalesce(sum((SELECT count(*) FROM \
-          (SELECT {TAKING_COLUMNS} AS is_missing FROM payments \
+          (SELECT {columns} AS is_missing FROM payments \
            WHERE payments.booking_id = sagas.booking_id AND captured_minor > 0) AS takings \
           WHERE is_missing)), 0) AS BIGINT) FROM sagas WHERE event_id = $1)"
     )
-});
+}
 
 /// Reads a receipt's number.
 fn number_values(key: &str) -> Option<[Value; 2]> {
@@ -211,19 +259,45 @@ fn number_values(key: &str) -> Option<[Value; 2]> {
 }
 
 /// What is read of a payment that took money: also whether its booking was confirmed with it and
-/// lacks its receipt, or a credit note: more of it went back than its notes come to, up to what was
-/// taken. One refund may stand for another that bounced after its note was issued.
-pub(crate) const TAKING_COLUMNS: &str = "payment_id, booking_id, created_at, \
-    EXISTS (SELECT 1 FROM bookings WHERE bookings.booking_id = payments.booking_id \
-     AND bookings.payment_id = payments.payment_id AND status IN ('confirmed', 'cancelled')) \
-    AND (NOT EXISTS (SELECT 1 FROM receipts WHERE receipts.booking_id = payments.booking_id \
-      AND coalesce(refund_id, '') = '') \
-     OR (SELECT CASE WHEN sum(amount_minor) > captured_minor THEN captured_minor \
-        ELSE coalesce(sum(amount_minor), 0) END FROM refunds \
-       WHERE refunds.booking_id = payments.booking_id \
-       AND refunds.payment_id = payments.payment_id AND refunds.status = 'done') \
-      > (SELECT coalesce(sum(amount_minor), 0) FROM receipts \
-       WHERE receipts.booking_id = payments.booking_id AND coalesce(refund_id, '') <> ''))";
+/// lacks its receipt, where the rule gives it one, or a credit note: there is a receipt, and more of it
+/// went back than its notes come to, up to [`crate::receipt::owed_minor`]. One refund may stand for
+/// another that bounced after its note was issued.
+pub(crate) fn taking_columns(rule: ReceiptRule) -> String {
+    let covered = covered_by(rule);
+    format!(
+        "payment_id, booking_id, created_at, \
+         EXISTS (SELECT 1 FROM bookings WHERE bookings.booking_id = payments.booking_id \
+          AND bookings.payment_id = payments.payment_id \
+          AND bookings.status IN ('confirmed', 'cancelled') \
+          AND CASE WHEN NOT EXISTS (SELECT 1 FROM receipts \
+            WHERE receipts.booking_id = payments.booking_id AND coalesce(refund_id, '') = '') \
+           THEN {covered} \
+           ELSE EXISTS (SELECT 1 FROM \
+            (SELECT sum(amount_minor) AS back_minor, max(amount_minor) AS largest_minor FROM refunds \
+             WHERE refunds.booking_id = payments.booking_id \
+             AND refunds.payment_id = payments.payment_id AND refunds.status = 'done') AS done, \
+            (SELECT coalesce(sum(amount_minor), 0) AS noted_minor FROM receipts \
+             WHERE receipts.booking_id = payments.booking_id AND coalesce(refund_id, '') <> '') AS notes \
+            WHERE back_minor > noted_minor AND captured_minor > noted_minor \
+            AND (bookings.status = 'confirmed' OR bookings.refund_minor > noted_minor \
+             OR largest_minor > noted_minor)) END)"
+    )
+}
+
+/// The condition for payments of which [`ReceiptRule::covers`] says yes.
+fn covered_by(ReceiptRule { with_sandbox, from }: ReceiptRule) -> String {
+    let mut covered = "(1 = 1".to_owned();
+    if !with_sandbox {
+        covered.push_str(&format!(" AND payments.gateway <> '{SANDBOX}'"));
+    }
+    if let Some(Time(from)) = from {
+        covered.push_str(&format!(
+            " AND coalesce((SELECT payment_completed_at FROM sagas \
+             WHERE sagas.booking_id = payments.booking_id), payments.updated_at) >= {from}"
+        ));
+    }
+    covered + ")"
+}
 
 /// Payments that took money, the earliest first.
 pub(crate) fn takings(db: &Dialect, after: Option<&str>, limit: usize) -> List<Taking> {

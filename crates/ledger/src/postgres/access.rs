@@ -3,7 +3,7 @@
 use super::database::{Ask, execute, first};
 use super::fault::Fault;
 use crate::access::CarryCode;
-use deadpool_postgres::Client;
+use deadpool_postgres::{Client, GenericClient};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, UserId};
 
@@ -37,15 +37,17 @@ pub(super) struct Withdraw(pub(super) BookingId);
 
 impl Ask<u32> for Withdraw {
     async fn run(&self, db: &mut Client) -> Result<u32, Fault> {
-        let sql = concat!(
-            withdrawing!("SELECT $1::text AS booking_id"),
-            "SELECT generation FROM withdrawn"
-        );
-        let row = first(db, sql, &[&self.0.as_str()]).await?;
-        let row =
-            row.ok_or_else(|| Fault::Unreadable("a link was withdrawn from nobody".into()))?;
-        number(row.try_get(0)?)
+        withdraw(db, &self.0).await
     }
+}
+
+/// Withdraws a booking's link; says which generation counts from then on.
+pub(super) async fn withdraw(db: &impl GenericClient, booking: &BookingId) -> Result<u32, Fault> {
+    let sql =
+        concat!(withdrawing!("SELECT $1::text AS booking_id"), "SELECT generation FROM withdrawn");
+    let row = first(db, sql, &[&booking.as_str()]).await?;
+    let row = row.ok_or_else(|| Fault::Unreadable("a link was withdrawn from nobody".into()))?;
+    number(row.try_get(0)?)
 }
 
 fn number(generation: i64) -> Result<u32, Fault> {

@@ -6,6 +6,7 @@ use super::way::Way;
 use crate::LedgerError;
 use deadpool_postgres::{
     Client, GenericClient, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
+    Transaction,
 };
 use std::future::Future;
 use std::time::Duration;
@@ -123,6 +124,16 @@ fn with_limits(config: &Config, patience: Duration) -> Config {
         config.application_name("onrush");
     }
     config
+}
+
+/// Begins a transaction in which a statement may take as long as is left until then. Whoever asks is
+/// told something by then, and what nobody waits for any more must not go on.
+pub(super) async fn begin_until(db: &mut Client, until: Instant) -> Result<Transaction<'_>, Fault> {
+    let db = db.transaction().await?;
+    // None would be no limit.
+    let left_ms = until.saturating_duration_since(Instant::now()).as_millis().max(1);
+    db.batch_execute(&format!("SET LOCAL statement_timeout = {left_ms}")).await?;
+    Ok(db)
 }
 
 /// Runs a statement that is prepared once a connection; says how many rows it concerned.

@@ -5,12 +5,13 @@ use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
 use super::query::{POSTGRES, PageOf};
 use super::rows::{OutcomeRow, json, json_of, limit, parse, rows_of};
-use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use crate::delivery::{DeadLetter, Delivered, Delivery, Message, REPLAYED_AT_ONCE};
 use crate::lists;
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
 use std::collections::HashSet;
+use std::sync::OnceLock;
 use tokio_postgres::Row;
 
 /// Writes down messages with a delivery for each of their channels, due at once. One that is known
@@ -35,6 +36,17 @@ pub(super) async fn put(db: &Transaction<'_>, mut messages: Vec<&Message>) -> Re
     )
     .await
     .map(drop)
+}
+
+/// Writes down one message by itself.
+pub(super) struct Tell(pub(super) Message);
+
+impl Ask<()> for Tell {
+    async fn run(&self, db: &mut Client) -> Result<(), Fault> {
+        let db = db.transaction().await?;
+        put(&db, vec![&self.0]).await?;
+        Ok(db.commit().await?)
+    }
 }
 
 /// Takes up deliveries that are due.
@@ -220,23 +232,48 @@ fn count(row: &Row, column: usize) -> Result<u32, Fault> {
     u32::try_from(number).map_err(|_| Fault::Unreadable(format!("{number} is no count")))
 }
 
-/// Makes what was given up due again, as if it had never been tried.
+/// Makes what was given up due again, as if it had never been tried: one message's, or of a channel's
+/// the first [`REPLAYED_AT_ONCE`].
 pub(super) struct Replay {
-    pub(super) channel: String,
-    pub(super) message: Option<String>,
-    pub(super) at: Time,
+    channel: String,
+    message: Option<String>,
+    at: Time,
+    /// When the last of the channel's was given up: what is given up while they are replayed is left
+    /// alone.
+    newest: OnceLock<i64>,
+}
+
+impl Replay {
+    pub(super) fn of(channel: &str, message: Option<String>, at: Time) -> Self {
+        Self { channel: channel.to_owned(), message, at, newest: OnceLock::new() }
+    }
 }
 
 impl Ask<u64> for Replay {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
-        let Self { channel, message, at } = self;
-        execute(
-            db,
-            "UPDATE deliveries SET attempts = 0, since = $2, next_at = $2, died_at = NULL, \
-             claimed_by = NULL, claimed_until = NULL \
-             WHERE channel = $1 AND died_at IS NOT NULL AND ($3::text IS NULL OR message_id = $3)",
-            &[channel, &at.0, message],
-        )
-        .await
+        let Self { channel, message, at, newest } = self;
+        if let Some(message) = message {
+            let sql = "UPDATE deliveries SET attempts = 0, since = $3, next_at = $3, \
+                       died_at = NULL, claimed_by = NULL, claimed_until = NULL \
+                       WHERE message_id = $1 AND channel = $2 AND died_at IS NOT NULL";
+            return execute(db, sql, &[message, channel, &at.0]).await;
+        }
+        let newest = match newest.get() {
+            Some(known) => *known,
+            None => {
+                let sql = "SELECT died_at FROM deliveries WHERE channel = $1 \
+                           AND died_at IS NOT NULL ORDER BY died_at DESC LIMIT 1";
+                let Some(row) = first(db, sql, &[channel]).await? else { return Ok(0) };
+                let found = row.try_get(0)?;
+                *newest.get_or_init(|| found)
+            }
+        };
+        let sql = "WITH given_up AS (SELECT message_id FROM deliveries \
+                   WHERE channel = $1 AND died_at IS NOT NULL AND died_at <= $3 \
+                   ORDER BY died_at, message_id LIMIT $4 FOR UPDATE) \
+                   UPDATE deliveries SET attempts = 0, since = $2, next_at = $2, died_at = NULL, \
+                   claimed_by = NULL, claimed_until = NULL \
+                   FROM given_up WHERE deliveries.message_id = given_up.message_id AND channel = $1";
+        execute(db, sql, &[channel, &at.0, &newest, &REPLAYED_AT_ONCE.cast_signed()]).await
     }
 }

@@ -14,6 +14,7 @@
 mod access;
 mod actions;
 mod archive;
+mod audits;
 mod backlog;
 mod bookings;
 mod browsers;
@@ -28,6 +29,7 @@ mod error;
 mod fault;
 mod files;
 mod history;
+mod lengthy;
 mod mailed;
 mod migrations;
 mod money;
@@ -57,12 +59,14 @@ pub use shared::Flags;
 use crate::access::CarryCode;
 use crate::action::{Action, ActionFilter};
 use crate::backlog::Backlog;
-use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
-use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf, Correction};
+use crate::delivery::{DeadLetter, Delivered, Delivery, Message, REPLAYED_AT_ONCE};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
-use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
+use crate::receipt::{
+    Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, ReceiptRule, Series, Taking,
+};
 use crate::request::{Begun, RequestKey, StoredAnswer};
 use crate::retention::ERASED_AT_ONCE;
 use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
@@ -70,11 +74,11 @@ use crate::session::{BrowserSession, SessionsOf};
 use crate::{Ledger, LedgerError, Page, Pending, lists};
 use archive::Append;
 use claims::{Claimant, EngineTime};
-use database::{Ask, Database, first};
-use deadpool_postgres::Client;
+use database::{Ask, Database};
 use fault::Fault;
+use lengthy::Lengthy;
 use news::News;
-use nodes::Membership;
+use nodes::{Leave, Membership, Name};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::money::Currency;
@@ -101,6 +105,7 @@ const PROJECTING: u32 = 4;
 pub struct PgLedger {
     runtime: Handle,
     database: Arc<Database>,
+    lengthy: Lengthy,
     writes: Writer<Write>,
     appends: Writer<Append>,
     claimant: Claimant,
@@ -157,6 +162,7 @@ impl PgLedger {
         let fallen = watch::Sender::new(false);
         Ok(Self {
             runtime: Handle::current(),
+            lengthy: Lengthy::new(database.clone(), options.pool_size),
             database,
             writes,
             appends,
@@ -232,16 +238,17 @@ impl PgLedger {
         Box::pin(async move { database.ask(&what).await })
     }
 
-    /// Has rows forgotten, `at_once` by each statement, until there are no more.
-    fn forget(&self, at_once: u64, what: impl Ask<u64> + 'static) -> Pending<u64> {
+    /// Has rows changed or forgotten, `at_once` by each statement, until there are no more; says how
+    /// many.
+    fn in_portions(&self, at_once: u64, what: impl Ask<u64> + 'static) -> Pending<u64> {
         let database = self.database.clone();
         self.spawn(async move {
-            let mut forgotten = 0;
+            let mut done = 0;
             loop {
                 let rows = database.ask(&what).await?;
-                forgotten += rows;
+                done += rows;
                 if rows < at_once {
-                    return Ok(forgotten);
+                    return Ok(done);
                 }
             }
         })
@@ -265,27 +272,6 @@ impl PgLedger {
     }
 }
 
-/// A name for a node that no other has.
-struct Name;
-
-impl Ask<String> for Name {
-    async fn run(&self, db: &mut Client) -> Result<String, Fault> {
-        let row = first(db, "SELECT gen_random_uuid()::text", &[]).await?;
-        let row = row.ok_or_else(|| Fault::Unreadable("there is no name".into()))?;
-        Ok(row.try_get(0)?)
-    }
-}
-
-/// What a node does last.
-struct Leave(Claimant, Arc<Membership>);
-
-impl Ask<()> for Leave {
-    async fn run(&self, db: &mut Client) -> Result<(), Fault> {
-        sagas::unclaim(db, &self.0.node).await?;
-        self.1.leave(db).await
-    }
-}
-
 impl Ledger for PgLedger {
     fn saga_record(&self, booking: &BookingId) -> Pending<Option<SagaRecord>> {
         self.read(sagas::RecordOf(booking.clone()))
@@ -306,11 +292,10 @@ impl Ledger for PgLedger {
     }
 
     fn project(&self, projection: Projection) -> Pending<()> {
-        let (database, patience) = (self.database.clone(), self.database.patience() * PROJECTING);
-        let project = projection::Project(projection, patience);
-        self.spawn(
-            async move { Ok(database.ask_until(&project, Instant::now() + patience).await?) },
-        )
+        let database = self.database.clone();
+        let until = Instant::now() + database.patience() * PROJECTING;
+        let project = projection::Project(projection, until);
+        self.spawn(async move { Ok(database.ask_until(&project, until).await?) })
     }
 
     fn cursor(&self) -> Pending<u64> {
@@ -350,11 +335,15 @@ impl Ledger for PgLedger {
     }
 
     fn forget_answers(&self, before: Time) -> Pending<u64> {
-        self.forget(requests::FORGOTTEN_AT_ONCE, requests::Forget(before))
+        self.in_portions(requests::FORGOTTEN_AT_ONCE, requests::Forget(before))
     }
 
     fn set_buyer(&self, booking: &BookingId, user: &UserId, buyer: Buyer) -> Pending<()> {
         self.write(buyers::SetBuyer(booking.clone(), user.clone(), buyer))
+    }
+
+    fn correct_buyer(&self, correction: Correction) -> Pending<bool> {
+        self.write(buyers::CorrectBuyer(correction))
     }
 
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>> {
@@ -365,13 +354,13 @@ impl Ledger for PgLedger {
         self.read(buyers::UserOf(booking.clone()))
     }
 
-    fn unset_buyer(&self, booking: &BookingId) -> Pending<()> {
-        self.write(buyers::UnsetBuyer(booking.clone()))
+    fn unset_buyer(&self, booking: &BookingId, email: &str) -> Pending<bool> {
+        self.write(buyers::UnsetBuyer(booking.clone(), email.to_owned()))
     }
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
         match &whose {
-            BuyerOf::Event(_) => self.forget(ERASED_AT_ONCE, buyers::EraseBuyer(whose)),
+            BuyerOf::Event(_) => self.in_portions(ERASED_AT_ONCE, buyers::EraseBuyer(whose)),
             BuyerOf::Booking(_) | BuyerOf::User(_) | BuyerOf::Email(_) => {
                 self.write(buyers::EraseBuyer(whose))
             }
@@ -385,6 +374,10 @@ impl Ledger for PgLedger {
         limit: usize,
     ) -> Pending<Vec<BookingId>> {
         self.read(buyers::BookingsOf { whose, after, limit })
+    }
+
+    fn tell(&self, message: Message) -> Pending<()> {
+        self.write(deliveries::Tell(message))
     }
 
     fn messages_about(&self, bookings: Vec<BookingId>) -> Pending<Vec<Message>> {
@@ -432,7 +425,7 @@ impl Ledger for PgLedger {
         filter: BookingFilter,
         limit: usize,
     ) -> Pending<Page<(Booking, Option<Buyer>)>> {
-        self.read(bookings::page(&filter, limit))
+        Box::pin(bookings::list(self.database.clone(), self.lengthy.clone(), filter, limit))
     }
 
     fn payments(&self, filter: PaymentFilter, limit: usize) -> Pending<Page<Payment>> {
@@ -468,12 +461,19 @@ impl Ledger for PgLedger {
         self.read(PageOf::rows(lists::receipts(&POSTGRES, &filter, limit)))
     }
 
-    fn takings(&self, after: Option<String>, limit: usize) -> Pending<Page<Taking>> {
-        self.read(receipts::takings(after.as_deref(), limit))
+    fn takings(
+        &self,
+        rule: ReceiptRule,
+        after: Option<String>,
+        limit: usize,
+    ) -> Pending<Page<Taking>> {
+        self.read(receipts::takings(rule, after.as_deref(), limit))
     }
 
-    fn open_money(&self, event: &EventId) -> Pending<OpenMoney> {
-        self.read(money::Open(event.clone()))
+    fn open_money(&self, event: &EventId, rule: ReceiptRule) -> Pending<OpenMoney> {
+        let (lengthy, until) = (self.lengthy.clone(), self.lengthy.until());
+        let open = money::Open(event.clone(), rule, until);
+        Box::pin(async move { lengthy.read(open, until).await })
     }
 
     fn totals(&self) -> Pending<Totals> {
@@ -535,7 +535,7 @@ impl Ledger for PgLedger {
     }
 
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64> {
-        self.write(deliveries::Replay { channel: channel.to_owned(), message, at })
+        self.in_portions(REPLAYED_AT_ONCE, deliveries::Replay::of(channel, message, at))
     }
 
     fn may_mail(
@@ -550,7 +550,7 @@ impl Ledger for PgLedger {
     }
 
     fn forget_mailed(&self, before: Time) -> Pending<u64> {
-        self.forget(mailed::FORGOTTEN_AT_ONCE, mailed::Forget(before))
+        self.in_portions(mailed::FORGOTTEN_AT_ONCE, mailed::Forget(before))
     }
 
     fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool> {
@@ -579,7 +579,7 @@ impl Ledger for PgLedger {
     }
 
     fn forget_actions(&self, before: Time) -> Pending<u64> {
-        self.forget(actions::FORGOTTEN_AT_ONCE, actions::Forget(before))
+        self.in_portions(actions::FORGOTTEN_AT_ONCE, actions::Forget(before))
     }
 
     fn begin_session(&self, session: BrowserSession, idle_ms: i64) -> Pending<()> {

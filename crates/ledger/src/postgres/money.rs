@@ -1,12 +1,14 @@
 //! Sums of payments and refunds.
 
-use super::database::{Ask, first};
+use super::database::{Ask, begin_until, first};
 use super::fault::Fault;
 use super::rows::unsigned;
 use crate::lists;
 use crate::money::{OpenMoney, Totals};
+use crate::receipt::ReceiptRule;
 use deadpool_postgres::Client;
 use onrush_core::ids::EventId;
+use tokio::time::Instant;
 
 /// Sums over everything, as it is at one moment.
 pub(super) struct Sums;
@@ -42,13 +44,15 @@ impl Ask<Totals> for Sums {
     }
 }
 
-/// What is still to come of one event's money.
-pub(super) struct Open(pub(super) EventId);
+/// What is still to come of one event's money, documents by a rule, and until when it may take to look
+/// at all its sagas.
+pub(super) struct Open(pub(super) EventId, pub(super) ReceiptRule, pub(super) Instant);
 
 impl Ask<OpenMoney> for Open {
     async fn run(&self, db: &mut Client) -> Result<OpenMoney, Fault> {
-        let db = db.transaction().await?;
-        let found = first(&db, &lists::OPEN_MONEY, &[&self.0.as_str()]).await?;
+        let Self(event, rule, until) = self;
+        let db = begin_until(db, *until).await?;
+        let found = first(&db, &lists::open_money(*rule), &[&event.as_str()]).await?;
         let Some(row) = found else { return Ok(OpenMoney::default()) };
         Ok(OpenMoney {
             under_way: unsigned(row.try_get(0)?),

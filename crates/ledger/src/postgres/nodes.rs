@@ -1,8 +1,10 @@
 //! Which nodes there are, as far as one must not take another's requests for left behind.
 
-use super::database::{all, execute};
+use super::claims::Claimant;
+use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
 use super::rows::signed;
+use super::sagas;
 use deadpool_postgres::{Client, GenericClient};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -82,7 +84,28 @@ impl Membership {
     }
 
     /// Says that this node is gone.
-    pub(super) async fn leave(&self, db: &impl GenericClient) -> Result<(), Fault> {
+    async fn leave(&self, db: &impl GenericClient) -> Result<(), Fault> {
         execute(db, "DELETE FROM nodes WHERE node = $1", &[&&*self.node]).await.map(drop)
+    }
+}
+
+/// A name for a node that no other has.
+pub(super) struct Name;
+
+impl Ask<String> for Name {
+    async fn run(&self, db: &mut Client) -> Result<String, Fault> {
+        let row = first(db, "SELECT gen_random_uuid()::text", &[]).await?;
+        let row = row.ok_or_else(|| Fault::Unreadable("there is no name".into()))?;
+        Ok(row.try_get(0)?)
+    }
+}
+
+/// What a node does last.
+pub(super) struct Leave(pub(super) Claimant, pub(super) Arc<Membership>);
+
+impl Ask<()> for Leave {
+    async fn run(&self, db: &mut Client) -> Result<(), Fault> {
+        sagas::unclaim(db, &self.0.node).await?;
+        self.1.leave(db).await
     }
 }

@@ -4,7 +4,7 @@
 //! and what came of it is written, each table with one statement however long the page is.
 
 use super::catalogue::{EventRow, PriceRow};
-use super::database::{Ask, all, execute, first};
+use super::database::{Ask, all, begin_until, execute, first};
 use super::fault::Fault;
 use super::room_nights::Nights;
 use super::rows::{parsed, put_in, rows_of, signed, unsigned};
@@ -19,7 +19,7 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::convert::Infallible;
-use std::time::Duration;
+use tokio::time::Instant;
 
 /// How far the feed was followed.
 pub(super) struct Cursor;
@@ -56,16 +56,14 @@ impl Ask<()> for Follow {
     }
 }
 
-/// One page, and how long it may take.
-pub(super) struct Project(pub(super) Projection, pub(super) Duration);
+/// One page, and until when it may take.
+pub(super) struct Project(pub(super) Projection, pub(super) Instant);
 
 impl Ask<()> for Project {
     async fn run(&self, db: &mut Client) -> Result<(), Fault> {
-        let Self(projection, patience) = self;
-        let db = db.transaction().await?;
+        let Self(projection, until) = self;
         // A page that was gathered while the database was away may be a long one.
-        db.batch_execute(&format!("SET LOCAL statement_timeout = {}", patience.as_millis()))
-            .await?;
+        let db = begin_until(db, *until).await?;
         // Whoever else follows the feed waits here.
         let sql = "SELECT seq FROM feed_cursor WHERE id = 1 FOR UPDATE";
         let row = first(&db, sql, &[]).await?;

@@ -6,7 +6,7 @@ use super::rows::parse;
 use crate::Page;
 use crate::lists::{Dialect, List, Value};
 use crate::rows::Record;
-use deadpool_postgres::Client;
+use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -29,6 +29,13 @@ impl<T: Record> PageOf<T> {
 
 impl<T: Send> Ask<Page<T>> for PageOf<T> {
     async fn run(&self, db: &mut Client) -> Result<Page<T>, Fault> {
+        self.on(&*db).await
+    }
+}
+
+impl<T> PageOf<T> {
+    /// Reads it over a connection, or within a transaction.
+    pub(super) async fn on(&self, db: &impl GenericClient) -> Result<Page<T>, Fault> {
         let Self { columns, list, read } = self;
         let Some((sql, values)) = list.query(columns) else { return Ok(list.page(Vec::new())) };
         let params: Vec<_> = values.iter().map(param).collect();

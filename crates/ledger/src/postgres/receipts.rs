@@ -8,7 +8,9 @@ use super::rows::{json_of, parsed, row_of, rows_of};
 use super::sagas::RecordOf;
 use crate::booking::Buyer;
 use crate::lists;
-use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptNumber, Series, Taking};
+use crate::receipt::{
+    Receipt, ReceiptBasis, ReceiptDraft, ReceiptNumber, ReceiptRule, Series, Taking,
+};
 use crate::rows::{ReceiptRow, Stored};
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use onrush_core::Time;
@@ -132,9 +134,9 @@ impl Ask<Vec<ReceiptBasis>> for Basis {
 }
 
 /// Payments that took money, the earliest first.
-pub(super) fn takings(after: Option<&str>, limit: usize) -> PageOf<Taking> {
+pub(super) fn takings(rule: ReceiptRule, after: Option<&str>, limit: usize) -> PageOf<Taking> {
     PageOf {
-        columns: lists::TAKING_COLUMNS.into(),
+        columns: lists::taking_columns(rule),
         list: lists::takings(&POSTGRES, after, limit),
         read: |row| {
             Ok(Taking {

@@ -4,7 +4,7 @@ use super::buyers;
 use super::database::{Ask, all, execute};
 use super::fault::Fault;
 use super::rows::{limit, parsed};
-use crate::retention::{ERASED_AT_ONCE, at_rest, bookings_of};
+use crate::retention::{ERASED_AT_ONCE, Whom, at_rest, bookings_of};
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
 use onrush_core::ids::EventId;
@@ -87,15 +87,6 @@ macro_rules! finding {
             ),
         ]
     };
-}
-
-/// Whom of an event to erase.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whom {
-    /// Everybody.
-    All,
-    /// Those for whose bookings nothing is under way.
-    AtRest,
 }
 
 /// Erases some who bought at an event; says for how many bookings. Where it was [`ERASED_AT_ONCE`],

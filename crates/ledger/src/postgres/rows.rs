@@ -52,7 +52,7 @@ pub(super) struct BuyerRow<'a> {
     pub(super) booking_id: &'a BookingId,
     owner_id: &'a UserId,
     name: &'a str,
-    email: &'a str,
+    pub(super) email: &'a str,
     language: &'a str,
     name_lower: String,
     email_lower: String,

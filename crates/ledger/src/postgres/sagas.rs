@@ -1,5 +1,6 @@
 //! Sagas, their transitions and their histories.
 
+use super::buyers;
 use super::claims::{Claimant, comes_free_in_ms, is_free, next_at};
 use super::database::{Ask, all, execute, first};
 use super::deliveries;
@@ -10,7 +11,7 @@ use super::rows::{
 use super::writer::Slot;
 use crate::LedgerError;
 use crate::money::{Payment, Refund};
-use crate::rows::{BUYERS, Stored};
+use crate::rows::Stored;
 use crate::saga::{Saga, SagaNote, SagaRecord, Transition};
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use onrush_core::Time;
@@ -119,7 +120,7 @@ async fn write_rest(db: &Transaction<'_>, transitions: &[&Transition]) -> Result
     rows::put(db, payments.into_values()).await?;
     rows::put(db, refunds.into_values()).await?;
     remember(db, &notes).await?;
-    rows::put_in(db, &BUYERS, &buyers).await?;
+    buyers::set_all(db, &buyers).await?;
     deliveries::put(db, messages).await
 }
 

@@ -4,7 +4,7 @@ use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
 use crate::booking::{Booking, BookingFilter, Buyer};
-use crate::lists;
+use crate::lists::{self, TextIs};
 use crate::projection::Moved;
 use crate::rows::Record;
 use crate::words::Word;
@@ -49,14 +49,28 @@ pub(super) fn list(
     limit: usize,
 ) -> rusqlite::Result<Page<(Booking, Option<Buyer>)>> {
     let columns = format!("{}, {}", Booking::list(), Buyer::list());
-    query::page_of(db, &columns, &lists::bookings(&SQLITE, filter, limit), |(booking, buyer)| {
-        let buyer: (Option<String>, Option<String>, Option<String>) = buyer;
-        let buyer = match buyer {
-            (Some(name), Some(email), Some(language)) => Some(Buyer { name, email, language }),
-            _ => None,
-        };
-        (booking, buyer)
-    })
+    let is = match &filter.text {
+        Some(text) => {
+            let lower = text.as_str().to_lowercase();
+            let found = db.first(lists::IS_WHOLE, [text.as_str(), lower.as_str()])?;
+            let (is_booking, is_address) = found.unwrap_or_default();
+            TextIs::of(text, is_booking, is_address)
+        }
+        None => TextIs::Part,
+    };
+    query::page_of(
+        db,
+        &columns,
+        &lists::bookings(&SQLITE, filter, is, limit),
+        |(booking, buyer)| {
+            let buyer: (Option<String>, Option<String>, Option<String>) = buyer;
+            let buyer = match buyer {
+                (Some(name), Some(email), Some(language)) => Some(Buyer { name, email, language }),
+                _ => None,
+            };
+            (booking, buyer)
+        },
+    )
 }
 
 /// All bookings, by id.

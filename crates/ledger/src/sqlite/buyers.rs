@@ -1,10 +1,11 @@
 //! Who pays for bookings.
 
-use super::retention::of_event;
+use super::access;
+use super::retention;
 use super::statements::Statements;
-use crate::booking::{Buyer, BuyerOf};
+use crate::booking::{Buyer, BuyerOf, Correction};
 use crate::lists::{self, USER_OF, bookings_of_user};
-use crate::retention;
+use crate::retention::Whom;
 use crate::rows::{BUYERS, Record};
 use onrush_core::ids::{BookingId, UserId};
 use rusqlite::{Params, params};
@@ -14,21 +15,60 @@ use std::sync::LazyLock;
 /// Reads who pays for one booking.
 static FIND: LazyLock<String> = LazyLock::new(|| Buyer::select("WHERE booking_id = ?1"));
 
-pub(super) fn put(
+/// Says who pays for a visitor's booking, whoever was known.
+pub(super) fn set(
     db: &Statements<'_>,
     booking: &BookingId,
     user: &UserId,
     buyer: &Buyer,
 ) -> rusqlite::Result<()> {
+    let known = find(db, booking)?;
+    replace(db, known.as_ref(), booking, user, buyer)
+}
+
+/// Puts a buyer in the place of the one who was read, and says whether that is news; `None` if it is
+/// another one by now.
+pub(super) fn correct(
+    db: &Statements<'_>,
+    correction: &Correction,
+) -> rusqlite::Result<Option<bool>> {
+    let Correction { booking, user, buyer, .. } = correction;
+    let known = find(db, booking)?;
+    if !correction.fits(known.as_ref()) {
+        return Ok(None);
+    }
+    replace(db, known.as_ref(), booking, user, buyer)?;
+    Ok(Some(known.as_ref() != Some(buyer)))
+}
+
+/// Puts a buyer in the place of the known one. The links that the known one was sent open nothing any
+/// more, unless the address is the same.
+fn replace(
+    db: &Statements<'_>,
+    known: Option<&Buyer>,
+    booking: &BookingId,
+    user: &UserId,
+    buyer: &Buyer,
+) -> rusqlite::Result<()> {
+    if known.is_some_and(|known| known.email != buyer.email) {
+        access::withdraw(db, booking)?;
+    }
     let Buyer { name, email, language } = buyer;
     let (name_lower, email_lower) = (name.to_lowercase(), email.to_lowercase());
     let (booking, user) = (booking.as_str(), user.as_str());
     let values = params![booking, user, name, email, language, name_lower, email_lower];
-    db.put_values(&BUYERS, values)
+    let sql = if known.is_some() { &BUYERS.update } else { &BUYERS.insert };
+    db.execute(sql, values).map(drop)
 }
 
-pub(super) fn remove(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<()> {
-    db.execute("DELETE FROM buyers WHERE booking_id = ?1", [booking.as_str()]).map(drop)
+/// Takes back who pays for a booking, if they still have this address; whether they had.
+pub(super) fn remove(
+    db: &Statements<'_>,
+    booking: &BookingId,
+    email: &str,
+) -> rusqlite::Result<bool> {
+    let sql = "DELETE FROM buyers WHERE booking_id = ?1 AND email = ?2";
+    Ok(db.execute(sql, [booking.as_str(), email])? > 0)
 }
 
 pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<Buyer>> {
@@ -106,24 +146,16 @@ const OF_EMAIL: Erasing = erasing!(
     buyers: "email_lower = $1"
 );
 
-// Of what was never named there is nothing to hide. By their ids, as no table has all of them.
-const OF_EVENT: Erasing = erasing!(
-    links: concat!("SELECT booking_id FROM buyers WHERE ", of_event!()),
-    receipts: concat!("buyer_name IS NOT NULL AND ", of_event!()),
-    buyers: of_event!()
-);
-
-/// Forgets a person; says for how many bookings they were known.
+/// Forgets a person; says for how many bookings they were known. Of an event, those of
+/// [`crate::retention::ERASED_AT_ONCE`] bookings at most.
 pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
     let who = whose.value();
     match whose {
         BuyerOf::Booking(_) => OF_BOOKING.run(db, [&who]),
         BuyerOf::User(_) => OF_USER.run(db, [&who]),
         BuyerOf::Email(_) => OF_EMAIL.run(db, [&who]),
-        BuyerOf::Event(event) => {
-            let (from, to, rest) = retention::bookings_of(event);
-            OF_EVENT.run(db, (from.as_str(), to.as_str(), rest))
-        }
+        // Of what was never named there is nothing to hide.
+        BuyerOf::Event(event) => retention::erase(db, event, Whom::All),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::LedgerError;
 use crate::money::Totals;
 use crate::projection::FeedPosition;
 use rusqlite::Connection;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A ledger that can be held as it is at a moment, and copied as it was then.
@@ -80,11 +81,15 @@ impl HeldLedger {
     }
 
     /// Writes the ledger as it is held into the directory `to`, which has none, durably. `breathe`
-    /// is called after each MiB.
+    /// is called after each MiB; what it has against going on ends it.
     ///
     /// # Errors
-    /// Whatever cannot be read or written.
-    pub fn write_to(&self, to: &Path, breathe: &mut dyn FnMut()) -> Result<(), OpenError> {
+    /// Whatever cannot be read or written, and what `breathe` says.
+    pub fn write_to(
+        &self,
+        to: &Path,
+        breathe: &mut dyn FnMut() -> io::Result<()>,
+    ) -> Result<(), OpenError> {
         Ok(onrush_sqlite::copy(&self.held, &database::path_in(to), breathe)?)
     }
 }

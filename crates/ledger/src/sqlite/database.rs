@@ -2,7 +2,7 @@
 
 use super::error::OpenError;
 use super::migrations;
-use onrush_sqlite::{Checkpointer, FileKind, Header, Lock};
+use onrush_sqlite::{Checkpointer, FileKind, Header, Lock, ROUND_PAGES};
 use rusqlite::{Connection, ErrorCode};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -18,9 +18,6 @@ pub(super) static LEDGER: FileKind = FileKind {
     writer_pragmas: "PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA cache_size = -2048;",
     first_look: "PRAGMA user_version",
 };
-/// Rows changed between two rounds of the thread that moves pages. A row that lies alone takes a
-/// page of 4 KiB or two in the log.
-const PAGES_EVERY_ROWS: u64 = 8_192;
 
 pub(super) fn path_in(dir: &Path) -> PathBuf {
     dir.join("ledger.db")
@@ -82,7 +79,7 @@ pub(super) fn open_writer(path: &Path) -> rusqlite::Result<Connection> {
 /// Starts the thread that moves pages beside the writer.
 pub(super) fn start_checkpointer(path: &Path) -> Result<(Checkpointer, JoinHandle<()>), OpenError> {
     let connection = open_writer(path).map_err(OpenError::sqlite(path))?;
-    Checkpointer::start(&LEDGER, connection, PAGES_EVERY_ROWS).map_err(OpenError::io(path))
+    Checkpointer::start(&LEDGER, connection, ROUND_PAGES).map_err(OpenError::io(path))
 }
 
 /// Opens the file for reading beside the writer.

@@ -3,7 +3,7 @@
 use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
-use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use crate::delivery::{DeadLetter, Delivered, Delivery, Message, REPLAYED_AT_ONCE};
 use crate::lists;
 use crate::rows::Record;
 use onrush_core::Time;
@@ -116,24 +116,38 @@ pub(super) fn dead(
     })
 }
 
-/// Makes what was given up due again, as if it had never been tried.
+/// Makes what was given up due again, as if it had never been tried: one message's, or of a channel's
+/// the first [`REPLAYED_AT_ONCE`]. `newest` keeps when the last of these was given up: what is given
+/// up while they are replayed is left alone.
 pub(super) fn replay(
     db: &Statements<'_>,
     channel: &str,
     message: Option<&str>,
     at: Time,
+    newest: &mut Option<Time>,
 ) -> rusqlite::Result<u64> {
-    let rows = match message {
-        Some(message) => db.execute(
+    if let Some(message) = message {
+        let rows = db.execute(
             "UPDATE deliveries SET attempts = 0, since = ?3, next_at = ?3, died_at = NULL \
              WHERE message_id = ?1 AND channel = ?2 AND died_at IS NOT NULL",
             params![message, channel, at.0],
-        )?,
-        None => db.execute(
-            "UPDATE deliveries SET attempts = 0, since = ?2, next_at = ?2, died_at = NULL \
-             WHERE channel = ?1 AND died_at IS NOT NULL",
-            params![channel, at.0],
-        )?,
-    };
+        )?;
+        return Ok(rows as u64);
+    }
+    if newest.is_none() {
+        *newest = db.first(
+            "SELECT died_at FROM deliveries WHERE channel = ?1 AND died_at IS NOT NULL \
+             ORDER BY died_at DESC LIMIT 1",
+            [channel],
+        )?;
+    }
+    let Some(Time(newest)) = *newest else { return Ok(0) };
+    let rows = db.execute(
+        "UPDATE deliveries SET attempts = 0, since = ?2, next_at = ?2, died_at = NULL \
+         WHERE channel = ?1 AND message_id IN (SELECT message_id FROM deliveries \
+         WHERE channel = ?1 AND died_at IS NOT NULL AND died_at <= ?3 \
+         ORDER BY died_at, message_id LIMIT ?4)",
+        params![channel, at.0, newest, REPLAYED_AT_ONCE.cast_signed()],
+    )?;
     Ok(rows as u64)
 }

@@ -25,13 +25,15 @@ pub(super) fn note(
         Some(_) => {
             db.execute(
                 "UPDATE desk_entries SET status = ?2, amount_minor = ?3, why = ?4, updated_at = ?5, \
-                 settled_at = NULL, settled_by = NULL, settled_why = NULL WHERE entry_id = ?1",
+                 settled_at = NULL, settled_by = NULL, settled_why = NULL, \
+                 paid_as = COALESCE(paid_as, ?6) WHERE entry_id = ?1",
                 params![
                     entry.entry,
                     entry.status.word(),
                     entry.amount_minor,
                     entry.why,
-                    entry.updated_at.0
+                    entry.updated_at.0,
+                    entry.paid_as
                 ],
             )?;
         }

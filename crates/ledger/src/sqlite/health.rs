@@ -3,10 +3,9 @@
 
 use super::database;
 use super::error::OpenError;
+use onrush_sqlite::Mark;
 use rusqlite::{Connection, InterruptHandle};
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
@@ -35,8 +34,11 @@ impl Health {
     /// Says that the file is not what was written. Only the first word counts: it brings the others about.
     pub(super) fn is_lost(&self, why: &str) {
         let why = format!("the ledger is damaged: {why}");
-        self.mark.set(&why);
+        let noted = self.mark.set(&why);
         self.end(why);
+        if let Err(error) = noted {
+            tracing::warn!(%error, "it could not be noted that the ledger is damaged");
+        }
     }
 
     fn end(&self, why: String) {
@@ -58,40 +60,6 @@ impl Health {
 
     pub(super) fn watch(&self) -> watch::Receiver<Option<String>> {
         self.told.subscribe()
-    }
-}
-
-/// The file that says that damage was found. Whoever starts the process again, whatever its exit
-/// code, shall not have it sell until the damage is found anew.
-#[derive(Debug)]
-struct Mark(PathBuf);
-
-impl Mark {
-    fn beside(path: &Path) -> Self {
-        Self(path.with_extension("damaged"))
-    }
-
-    fn is_set(&self) -> bool {
-        self.0.exists()
-    }
-
-    fn set(&self, why: &str) {
-        let write = || -> io::Result<()> {
-            let mut file = File::create(&self.0)?;
-            writeln!(file, "{why}")?;
-            file.sync_all()
-        };
-        if let Err(error) = write() {
-            let path = self.0.display();
-            tracing::warn!(%error, %path, "it could not be noted that the ledger is damaged");
-        }
-    }
-
-    fn take_away(&self) -> io::Result<()> {
-        match fs::remove_file(&self.0) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            Ok(()) | Err(_) => Ok(()),
-        }
     }
 }
 
@@ -211,6 +179,7 @@ fn faults(connection: &Connection) -> Option<rusqlite::Result<Vec<String>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn ledger_that_was_found_damaged_is_looked_through_before_the_next_start_goes_on() {

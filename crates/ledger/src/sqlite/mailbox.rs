@@ -4,7 +4,7 @@ use super::statements::Statements;
 use super::sync::{Condvar, Mutex, MutexGuard};
 use crate::LedgerError;
 use std::collections::VecDeque;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
 /// Why one thing could not be done.
@@ -74,6 +74,63 @@ where
 {
     let (to, answer) = oneshot::channel();
     (Box::new(Task { run, outcome: None, to }), answer)
+}
+
+/// What is done a portion at a time, each within another transaction.
+struct Portions<F> {
+    run: F,
+    /// How many rows a portion has that may not be the last.
+    at_once: u64,
+    /// Rows of the portions that are durable.
+    done: u64,
+    /// Rows of the portion after them.
+    rows: Option<u64>,
+    mailbox: Arc<Mailbox>,
+    to: oneshot::Sender<Result<u64, LedgerError>>,
+}
+
+impl<F> Job for Portions<F>
+where
+    F: FnMut(&Statements<'_>) -> rusqlite::Result<u64> + Send + 'static,
+{
+    fn run(&mut self, db: &Statements<'_>) -> rusqlite::Result<()> {
+        self.rows = Some((self.run)(db)?);
+        Ok(())
+    }
+
+    fn answer(mut self: Box<Self>, failure: Option<&str>) {
+        let unavailable = |why: &str| Err(LedgerError::Unavailable(why.to_owned()));
+        let outcome = match (failure, self.rows.take()) {
+            (Some(why), _) => unavailable(why),
+            (None, None) => unavailable("it was not looked at"),
+            (None, Some(rows)) => {
+                self.done += rows;
+                if rows == self.at_once {
+                    let mailbox = self.mailbox.clone();
+                    // If nothing more is let in, whoever waits learns that it has stopped.
+                    let _ = mailbox.put(self, Lane::Always);
+                    return;
+                }
+                Ok(self.done)
+            }
+        };
+        drop(self.to.send(outcome));
+    }
+}
+
+/// Makes a job of what is done a portion at a time, of `at_once` rows each, until one has fewer. What
+/// others ask is done in between. The rest is done whether or not anybody waits for it.
+pub(super) fn portions<F>(
+    mailbox: &Arc<Mailbox>,
+    at_once: u64,
+    run: F,
+) -> (Box<dyn Job>, Answer<u64>)
+where
+    F: FnMut(&Statements<'_>) -> rusqlite::Result<u64> + Send + 'static,
+{
+    let (to, answer) = oneshot::channel();
+    let mailbox = Arc::clone(mailbox);
+    (Box::new(Portions { run, at_once, done: 0, rows: None, mailbox, to }), answer)
 }
 
 /// Whether something may be turned away when too much is waiting.

@@ -22,6 +22,8 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V16__found.sql"),
     include_str!("../../migrations/sqlite/V17__named_for.sql"),
     include_str!("../../migrations/sqlite/V18__left_behind.sql"),
+    include_str!("../../migrations/sqlite/V19__sagas_in_order.sql"),
+    include_str!("../../migrations/sqlite/V20__back_at_desk.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.
@@ -54,10 +56,13 @@ mod tests {
     use super::super::deliveries::ABOUT;
     use super::super::query::SQLITE;
     use super::*;
-    use crate::booking::BuyerOf;
-    use crate::lists;
+    use crate::booking::{BookingFilter, BookingText, BuyerOf};
+    use crate::lists::{self, TextIs};
+    use crate::receipt::ReceiptRule;
     use crate::rows::Record;
     use crate::saga::{Saga, SagaFilter};
+    use onrush_core::Time;
+    use onrush_core::hold::HoldStatus;
 
     /// Tables that grow with all that is sold.
     const GROW: [&str; 7] =
@@ -74,15 +79,64 @@ mod tests {
         let whose = lists::bookings_of(&BuyerOf::Event(event));
         let theirs = lists::bookings_of(&BuyerOf::User("ann".parse().expect("an id")));
         let of = lists::USER_OF;
-        for sql in [ABOUT.as_str(), lists::OPEN_MONEY.as_str(), whose, theirs, of, &sagas] {
-            let plan = format!("EXPLAIN QUERY PLAN {sql}");
-            let mut plan = tables.prepare(&plan).expect("a plan");
-            let mut steps = plan.raw_query();
-            while let Some(step) = steps.next().expect("a step") {
-                let step: String = step.get(3).expect("a text");
+        let rule = ReceiptRule { with_sandbox: false, from: Some(Time(5)) };
+        let money = lists::open_money(rule);
+        for sql in [ABOUT.as_str(), &money, whose, theirs, of, &sagas] {
+            for step in plan(&tables, sql) {
                 let table = step.strip_prefix("SCAN ").and_then(|what| what.split(' ').next());
                 assert!(table.is_none_or(|table| !GROW.contains(&table)), "{step}: {sql}");
             }
         }
+    }
+
+    #[test]
+    fn a_page_of_all_sagas_is_read_in_the_order_of_an_index() {
+        let tables = Connection::open_in_memory().expect("opened");
+        run(&tables).expect("made");
+        for stuck in [None, Some(false), Some(true)] {
+            let filter = SagaFilter { stuck, ..SagaFilter::default() };
+            let sagas = lists::sagas(&SQLITE, &filter, 9);
+            let (sagas, _) = sagas.query(&Saga::list()).expect("there can be some");
+            for step in plan(&tables, &sagas) {
+                assert!(step.starts_with("SCAN sagas USING INDEX "), "{step}: {sagas}");
+            }
+        }
+    }
+
+    #[test]
+    fn bookings_of_an_address_are_found_by_it_whatever_else_is_asked_of_them() {
+        let tables = Connection::open_in_memory().expect("opened");
+        run(&tables).expect("made");
+        let event = Some("gala".parse().expect("an id"));
+        let user = Some("ann".parse().expect("an id"));
+        for filter in [
+            BookingFilter::default(),
+            BookingFilter { event, ..BookingFilter::default() },
+            BookingFilter { user, ..BookingFilter::default() },
+            BookingFilter { status: Some(HoldStatus::Held), ..BookingFilter::default() },
+        ] {
+            for after in [None, Some("5/gala.1".to_owned())] {
+                let text = Some(BookingText::OfAnything("a@x.org".into()));
+                let filter = BookingFilter { text, after, ..filter.clone() };
+                let bookings = lists::bookings(&SQLITE, &filter, TextIs::Address, 9);
+                let (bookings, _) = bookings.query("*").expect("there can be some");
+                let by_address = [
+                    "SEARCH buyers USING INDEX buyers_by_email (email_lower=?)",
+                    "SEARCH bookings USING INDEX sqlite_autoindex_bookings_1 (booking_id=?)",
+                ];
+                assert_eq!(plan(&tables, &bookings)[..2], by_address, "{bookings}");
+            }
+        }
+    }
+
+    /// How SQLite goes about a statement.
+    fn plan(tables: &Connection, sql: &str) -> Vec<String> {
+        let mut plan = tables.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
+        let mut steps = plan.raw_query();
+        let mut told = Vec::new();
+        while let Some(step) = steps.next().expect("a step") {
+            told.push(step.get(3).expect("a text"));
+        }
+        told
     }
 }

@@ -52,18 +52,21 @@ pub use stepped::SteppedLedger;
 use crate::access::CarryCode;
 use crate::action::{Action, ActionFilter};
 use crate::backlog::Backlog;
-use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
-use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf, Correction};
+use crate::delivery::{DeadLetter, Delivered, Delivery, Message, REPLAYED_AT_ONCE};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
-use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
+use crate::receipt::{
+    Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, ReceiptRule, Series, Taking,
+};
 use crate::request::{Begun, RequestKey, StoredAnswer};
+use crate::retention::{ERASED_AT_ONCE, Whom};
 use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use crate::session::{BrowserSession, SessionsOf};
 use crate::{Ledger, LedgerError, Page, Pending};
 use health::{Check, Health};
-use mailbox::{Fault, Lane, Mailbox, NotTaken, job};
+use mailbox::{Answer, Fault, Job, Lane, Mailbox, NotTaken, job, portions};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::money::Currency;
@@ -185,8 +188,15 @@ impl SqliteLedger {
         T: Send + 'static,
         F: FnMut(&Statements<'_>) -> Result<T, Fault> + Send + 'static,
     {
+        Self::put(mailbox, lane, job(run))
+    }
+
+    fn put<T: Send + 'static>(
+        mailbox: &Mailbox,
+        lane: Lane,
+        (job, answer): (Box<dyn Job>, Answer<T>),
+    ) -> Pending<T> {
         let unavailable = |why: &str| LedgerError::Unavailable(why.to_owned());
-        let (job, answer) = job(run);
         match mailbox.put(job, lane) {
             Ok(()) => Box::pin(async move {
                 answer.await.unwrap_or_else(|_| Err(unavailable("it has stopped")))
@@ -216,26 +226,13 @@ impl SqliteLedger {
         Self::ask(&self.writing, Lane::Always, run)
     }
 
-    /// Has rows forgotten, `at_once` by each transaction, until there are no more.
-    fn forget<F>(&self, at_once: u64, run: F) -> Pending<u64>
+    /// Has rows changed or forgotten by the writer, `at_once` by each transaction, until there are no
+    /// more; says how many.
+    fn in_portions<F>(&self, at_once: u64, run: F) -> Pending<u64>
     where
-        F: Fn(&Statements<'_>) -> rusqlite::Result<u64> + Clone + Send + 'static,
+        F: FnMut(&Statements<'_>) -> rusqlite::Result<u64> + Send + 'static,
     {
-        let writing = self.writing.clone();
-        let forget = move || {
-            let run = run.clone();
-            Self::ask(&writing, Lane::Bounded, move |db| Ok(run(db)?))
-        };
-        let first = forget();
-        Box::pin(async move {
-            let mut rows = first.await?;
-            let mut forgotten = rows;
-            while rows == at_once {
-                rows = forget().await?;
-                forgotten += rows;
-            }
-            Ok(forgotten)
-        })
+        Self::put(&self.writing, Lane::Bounded, portions(&self.writing, at_once, run))
     }
 
     /// Has something read beside the writer.
@@ -322,12 +319,20 @@ impl Ledger for SqliteLedger {
     }
 
     fn forget_answers(&self, before: Time) -> Pending<u64> {
-        self.forget(requests::FORGOTTEN_AT_ONCE, move |db| requests::forget(db, before))
+        self.in_portions(requests::FORGOTTEN_AT_ONCE, move |db| requests::forget(db, before))
     }
 
     fn set_buyer(&self, booking: &BookingId, user: &UserId, buyer: Buyer) -> Pending<()> {
         let (booking, user) = (booking.clone(), user.clone());
-        self.ask_writer(move |db| buyers::put(db, &booking, &user, &buyer))
+        self.ask_writer(move |db| db.overwriting(|| buyers::set(db, &booking, &user, &buyer)))
+    }
+
+    fn correct_buyer(&self, correction: Correction) -> Pending<bool> {
+        let correct = move |db: &Statements<'_>| {
+            let is_news = db.overwriting(|| buyers::correct(db, &correction))?;
+            is_news.ok_or(Fault::Conflict)
+        };
+        Self::ask(&self.writing, Lane::Bounded, correct)
     }
 
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>> {
@@ -340,13 +345,15 @@ impl Ledger for SqliteLedger {
         self.ask_writer(move |db| buyers::user_of(db, &booking))
     }
 
-    fn unset_buyer(&self, booking: &BookingId) -> Pending<()> {
-        let booking = booking.clone();
-        self.ask_writer(move |db| db.overwriting(|| buyers::remove(db, &booking)))
+    fn unset_buyer(&self, booking: &BookingId, email: &str) -> Pending<bool> {
+        let (booking, email) = (booking.clone(), email.to_owned());
+        self.ask_writer(move |db| db.overwriting(|| buyers::remove(db, &booking, &email)))
     }
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
-        self.ask_writer(move |db| db.overwriting(|| buyers::erase(db, &whose)))
+        let is_event = matches!(whose, BuyerOf::Event(_));
+        let erase = move |db: &Statements<'_>| db.overwriting(|| buyers::erase(db, &whose));
+        if is_event { self.in_portions(ERASED_AT_ONCE, erase) } else { self.ask_writer(erase) }
     }
 
     fn bookings_of(
@@ -356,6 +363,10 @@ impl Ledger for SqliteLedger {
         limit: usize,
     ) -> Pending<Vec<BookingId>> {
         self.ask_writer(move |db| buyers::bookings_of(db, &whose, after.as_ref(), limit))
+    }
+
+    fn tell(&self, message: Message) -> Pending<()> {
+        self.ask_writer(move |db| deliveries::put(db, &message))
     }
 
     fn messages_about(&self, bookings: Vec<BookingId>) -> Pending<Vec<Message>> {
@@ -376,7 +387,7 @@ impl Ledger for SqliteLedger {
 
     fn erase_buyers_of(&self, event: &EventId) -> Pending<u64> {
         let event = event.clone();
-        self.ask_writer(move |db| db.overwriting(|| retention::erase(db, &event)))
+        self.ask_writer(move |db| db.overwriting(|| retention::erase(db, &event, Whom::AtRest)))
     }
 
     fn link_generation(&self, booking: &BookingId) -> Pending<u32> {
@@ -444,13 +455,18 @@ impl Ledger for SqliteLedger {
         self.report(move |db| receipts::list(db, &filter, limit))
     }
 
-    fn takings(&self, after: Option<String>, limit: usize) -> Pending<Page<Taking>> {
-        self.report(move |db| receipts::takings(db, after.as_deref(), limit))
+    fn takings(
+        &self,
+        rule: ReceiptRule,
+        after: Option<String>,
+        limit: usize,
+    ) -> Pending<Page<Taking>> {
+        self.report(move |db| receipts::takings(db, rule, after.as_deref(), limit))
     }
 
-    fn open_money(&self, event: &EventId) -> Pending<OpenMoney> {
+    fn open_money(&self, event: &EventId, rule: ReceiptRule) -> Pending<OpenMoney> {
         let event = event.clone();
-        self.report(move |db| money::open_money(db, &event))
+        self.report(move |db| money::open_money(db, &event, rule))
     }
 
     fn totals(&self) -> Pending<Totals> {
@@ -506,8 +522,10 @@ impl Ledger for SqliteLedger {
     }
 
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64> {
-        let channel = channel.to_owned();
-        self.ask_writer(move |db| deliveries::replay(db, &channel, message.as_deref(), at))
+        let (channel, mut newest) = (channel.to_owned(), None);
+        self.in_portions(REPLAYED_AT_ONCE, move |db| {
+            deliveries::replay(db, &channel, message.as_deref(), at, &mut newest)
+        })
     }
 
     fn may_mail(
@@ -522,7 +540,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn forget_mailed(&self, before: Time) -> Pending<u64> {
-        self.forget(mailed::FORGOTTEN_AT_ONCE, move |db| mailed::forget(db, before))
+        self.in_portions(mailed::FORGOTTEN_AT_ONCE, move |db| mailed::forget(db, before))
     }
 
     fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool> {
@@ -553,7 +571,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn forget_actions(&self, before: Time) -> Pending<u64> {
-        self.forget(actions::FORGOTTEN_AT_ONCE, move |db| actions::forget(db, before))
+        self.in_portions(actions::FORGOTTEN_AT_ONCE, move |db| actions::forget(db, before))
     }
 
     fn begin_session(&self, session: BrowserSession, idle_ms: i64) -> Pending<()> {

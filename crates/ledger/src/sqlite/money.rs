@@ -5,7 +5,8 @@ use super::statements::Statements;
 use crate::Page;
 use crate::lists;
 use crate::money::{OpenMoney, Payment, PaymentFilter, Refund, Totals};
-use crate::rows::Record;
+use crate::receipt::ReceiptRule;
+use crate::rows::{Columns, Record};
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::saga::Stage;
 use std::sync::LazyLock;
@@ -87,9 +88,13 @@ pub(super) fn all_refunds(
     query::page(db, &lists::all_refunds(&SQLITE, after, limit))
 }
 
-pub(super) fn open_money(db: &Statements<'_>, event: &EventId) -> rusqlite::Result<OpenMoney> {
-    let (under_way, without_document) =
-        db.first(&lists::OPEN_MONEY, [event.as_str()])?.unwrap_or_default();
+pub(super) fn open_money(
+    db: &Statements<'_>,
+    event: &EventId,
+    rule: ReceiptRule,
+) -> rusqlite::Result<OpenMoney> {
+    let mut statement = db.connection().prepare(&lists::open_money(rule))?;
+    let (under_way, without_document) = statement.query_row([event.as_str()], Columns::read)?;
     Ok(OpenMoney { under_way, without_document })
 }
 

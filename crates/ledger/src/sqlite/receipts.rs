@@ -6,7 +6,7 @@ use super::{bookings, buyers, sagas};
 use crate::Page;
 use crate::lists;
 use crate::receipt::{
-    Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, ReceiptNumber, Series, Taking,
+    Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, ReceiptNumber, ReceiptRule, Series, Taking,
 };
 use crate::rows::{ReceiptRow, Record};
 use onrush_core::Time;
@@ -103,13 +103,14 @@ pub(super) fn list(
 /// Payments that took money, the earliest first.
 pub(super) fn takings(
     db: &Statements<'_>,
+    rule: ReceiptRule,
     after: Option<&str>,
     limit: usize,
 ) -> rusqlite::Result<Page<Taking>> {
     let list = lists::takings(&SQLITE, after, limit);
     query::page_of(
         db,
-        lists::TAKING_COLUMNS,
+        &lists::taking_columns(rule),
         &list,
         |(payment, booking, created_at, is_missing)| Taking {
             payment,

@@ -3,7 +3,7 @@
 use super::buyers;
 use super::statements::Statements;
 use crate::booking::BuyerOf;
-use crate::retention::{ERASED_AT_ONCE, at_rest, bookings_of};
+use crate::retention::{ERASED_AT_ONCE, Whom, at_rest, bookings_of};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId};
 use rusqlite::params;
@@ -50,39 +50,50 @@ pub(super) fn over(
     )
 }
 
-/// Which bookings of a table are an event's, by the values of [`bookings_of`]; with the table's name,
-/// those at rest.
+/// Which bookings of a table are an event's, by the values of [`bookings_of`]. By their ids, as no
+/// table has all of them.
 macro_rules! of_event {
     () => {
         "booking_id > ?1 AND booking_id < ?2 AND instr(substr(booking_id, ?3), '.') = 0"
     };
-    ($table:literal) => {
-        concat!(of_event!(), " AND ", at_rest!($table))
+}
+
+/// The statements that find whom to erase: some who buy, and some whom documents name although their
+/// bookings have no buyer. What follows says for which of an event's bookings.
+macro_rules! finding {
+    ($and_of_buyers:expr, $and_of_receipts:expr) => {
+        [
+            concat!(
+                "SELECT booking_id FROM buyers WHERE ",
+                of_event!(),
+                $and_of_buyers,
+                " ORDER BY booking_id LIMIT ?4"
+            ),
+            concat!(
+                "SELECT DISTINCT booking_id FROM receipts WHERE buyer_name IS NOT NULL AND ",
+                of_event!(),
+                $and_of_receipts,
+                " ORDER BY booking_id LIMIT ?4"
+            ),
+        ]
     };
 }
-pub(super) use of_event;
 
-/// Erases some who bought at an event; says for how many bookings.
-pub(super) fn erase(db: &Statements<'_>, event: &EventId) -> rusqlite::Result<u64> {
+/// Erases some who bought at an event; says for how many bookings. Where it was [`ERASED_AT_ONCE`],
+/// there may be more.
+pub(super) fn erase(db: &Statements<'_>, event: &EventId, whom: Whom) -> rusqlite::Result<u64> {
     let (from, to, rest) = bookings_of(event);
-    let buyers = db.all(
-        concat!(
-            "SELECT booking_id FROM buyers WHERE ",
-            of_event!("buyers"),
-            " ORDER BY booking_id LIMIT ?4"
-        ),
-        params![from, to, rest, ERASED_AT_ONCE.cast_signed()],
-    )?;
+    let [of_buyers, of_receipts] = match whom {
+        Whom::All => finding!("", ""),
+        Whom::AtRest => {
+            finding!(concat!(" AND ", at_rest!("buyers")), concat!(" AND ", at_rest!("receipts")))
+        }
+    };
+    let buyers = db.all(of_buyers, params![from, to, rest, ERASED_AT_ONCE.cast_signed()])?;
     let erased = erase_these(db, buyers)?;
     // Where the last buyer is gone, what was issued may name an earlier one.
-    let named = db.all(
-        concat!(
-            "SELECT DISTINCT booking_id FROM receipts WHERE buyer_name IS NOT NULL AND ",
-            of_event!("receipts"),
-            " ORDER BY booking_id LIMIT ?4"
-        ),
-        params![from, to, rest, ERASED_AT_ONCE.saturating_sub(erased).cast_signed()],
-    )?;
+    let most = ERASED_AT_ONCE.saturating_sub(erased).cast_signed();
+    let named = db.all(of_receipts, params![from, to, rest, most])?;
     Ok(erased + erase_these(db, named)?)
 }
 

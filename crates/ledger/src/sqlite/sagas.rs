@@ -127,7 +127,7 @@ pub(super) fn advance(db: &Statements<'_>, transition: &Transition) -> Result<()
         db.put(refund)?;
     }
     if let Some(buyer) = buyer {
-        buyers::put(db, &saga.booking, &saga.user, buyer)?;
+        buyers::set(db, &saga.booking, &saga.user, buyer)?;
     }
     for message in messages {
         deliveries::put(db, message)?;

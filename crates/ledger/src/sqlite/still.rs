@@ -36,6 +36,8 @@ impl Still {
         }
         database::migrate(&path)?;
         let connection = database::open_writer(&path).map_err(OpenError::sqlite(&path))?;
+        // Before anybody acts on what it says.
+        database::LEDGER.sync_log(&connection).map_err(OpenError::sqlite(&path))?;
         #[cfg(feature = "testing")]
         let faults = Arc::new(Faults::default());
         let ledger = SqliteLedger {

@@ -53,7 +53,7 @@ impl Writer {
         let mut connection = Some(connection);
         loop {
             let opened = connection.take().map_or_else(|| database::open_writer(&self.path), Ok);
-            let end = match opened {
+            let end = match opened.and_then(|connection| self.watched(connection)) {
                 Ok(connection) => self.serve(&Statements::new(&connection)),
                 Err(error) => self.excuse(&error),
             };
@@ -62,6 +62,14 @@ impl Writer {
                 End::Lost => {}
             }
         }
+    }
+
+    /// Has the pages counted that are written with a connection, if somebody moves them.
+    fn watched(&self, mut connection: Connection) -> rusqlite::Result<Connection> {
+        if let Some(checkpointer) = &self.checkpointer {
+            checkpointer.watch(&mut connection)?;
+        }
+        Ok(connection)
     }
 
     fn serve(&mut self, db: &Statements<'_>) -> End {
@@ -100,7 +108,6 @@ impl Writer {
 
     /// Does all of a batch and answers it. True if the connection should be opened anew.
     fn settle(&mut self, db: &Statements<'_>, batch: &mut Vec<Box<dyn Job>>) -> bool {
-        let before = db.connection().total_changes();
         let mut lost = false;
         let done = self.transact(db, batch);
         if let Err(failure) = &done {
@@ -128,9 +135,8 @@ impl Writer {
                 answer(batch, Some(failure.error()));
             }
         }
-        let rows = db.connection().total_changes().saturating_sub(before);
-        if let Some(checkpointer) = self.checkpointer.as_mut().filter(|_| !lost) {
-            checkpointer.committed(rows, db.connection());
+        if let Some(checkpointer) = self.checkpointer.as_ref().filter(|_| !lost) {
+            checkpointer.committed(db.connection());
         }
         lost
     }

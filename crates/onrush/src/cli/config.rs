@@ -18,14 +18,16 @@ pub(crate) struct ConfigArgs {
     check: Option<PathBuf>,
 }
 
-/// Prints the template, or says what is wrong with a file.
+/// Prints the template, or says what is wrong with a file, and what is odd.
 pub(crate) fn run(args: &ConfigArgs) -> Exit {
     let Some(file) = &args.check else {
         print!("{TEMPLATE}");
         return Exit::Ok;
     };
-    match Config::load_here(Some(file)) {
-        Ok(_) => {
+    let read = Config::read_here(Some(file));
+    match read.and_then(|config| config.check_with_files().map(|()| config)) {
+        Ok(config) => {
+            config.warnings().iter().for_each(|why| say(&format!("warning: {why}")));
             println!("{} can be used", file.display());
             Exit::Ok
         }

@@ -3,6 +3,7 @@
 #![expect(dead_code, reason = "each test binary uses its own part of it")]
 
 use serde_json::Value;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -35,6 +36,11 @@ pub(crate) fn run_json(arguments: &[&str]) -> (Option<i32>, Value) {
     let json = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
     let errors = || String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.code(), json.unwrap_or_else(|| panic!("no JSON: {text}\n{}", errors())))
+}
+
+/// An output on a disk that has no room left.
+pub(crate) fn full_disk() -> File {
+    OpenOptions::new().write(true).open("/dev/full").expect("Linux has one")
 }
 
 /// A file of the repository.
@@ -111,6 +117,25 @@ impl Served {
         Self::spawn(command, |_| {})
     }
 
+    /// Starts one whose output is on a full disk and that has no admin key yet. Says which it drew.
+    pub(crate) fn start_on_a_full_disk(data: &Path, arguments: &[&str]) -> (Self, String) {
+        let mut command = onrush();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--data"]);
+        command.arg(data).args(arguments).env("ONRUSH_LIMITS", "off");
+        command.env("ONRUSH_SHED_AFTER_MS", "0").stdout(full_disk()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program can be started");
+        let log = BufReader::new(child.stderr.take().expect("its log is a pipe"));
+        let mut lines = log.lines().map(|line| line.expect("its log can be read"));
+        let mut after = |mark: &str| {
+            let found =
+                lines.find_map(|line| line.split_once(mark).map(|(_, rest)| rest.to_owned()));
+            found.unwrap_or_else(|| panic!("its log has no {mark}"))
+        };
+        let address = after(" listen=").parse().expect("an address");
+        let key = after("the admin API key, shown only this once: ");
+        (Self { child, address, operator: None }, key)
+    }
+
     fn spawn(mut command: Command, change: impl FnOnce(&mut Command)) -> Self {
         command
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
@@ -144,6 +169,11 @@ impl Served {
     /// Asks it to stop, and says how it ended.
     pub(crate) fn stop(mut self) -> Option<i32> {
         self.signal(rustix::process::Signal::TERM);
+        self.child.wait().expect("it has ended").code()
+    }
+
+    /// Waits until it ends by itself, and says how.
+    pub(crate) fn ended(mut self) -> Option<i32> {
         self.child.wait().expect("it has ended").code()
     }
 

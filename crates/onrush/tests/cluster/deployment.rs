@@ -285,7 +285,21 @@ impl Deployment {
     /// One more node, with a directory of its own.
     pub(crate) fn start_node(&mut self, change: impl FnOnce(&mut Command)) -> Process {
         self.started += 1;
-        let data = self.scratch.path().join(format!("node-{}", self.started));
+        self.start_in(self.started, change)
+    }
+
+    /// The directory of the node that was started as this one, from 1 on.
+    pub(crate) fn data_of(&self, nth: usize) -> PathBuf {
+        self.scratch.path().join(format!("node-{nth}"))
+    }
+
+    /// Starts it again, once it has ended.
+    pub(crate) fn start_again(&self, nth: usize) -> Process {
+        self.start_in(nth, |_| {})
+    }
+
+    fn start_in(&self, nth: usize, change: impl FnOnce(&mut Command)) -> Process {
+        let data = self.data_of(nth);
         let mut command = onrush();
         command.args(["serve", "--json", "--log", "error", "--listen", "127.0.0.1:0", "--data"]);
         command

@@ -1,6 +1,7 @@
 //! Several nodes on one Redis and one PostgreSQL: real processes, real servers, faults, and an
 //! audit after each.
 
+mod archived;
 #[path = "../cli_support/mod.rs"]
 mod cli_support;
 mod deployment;
@@ -11,6 +12,7 @@ mod lost_tail;
 mod moving;
 mod outages;
 mod restored;
+mod retired;
 mod room;
 mod sale;
 mod simulation;

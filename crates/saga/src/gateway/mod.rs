@@ -57,7 +57,8 @@ pub trait Gateway: Send + Sync + 'static {
     /// Asks for something that changes nothing, to see whether the gateway answers and knows us.
     fn probe(&self) -> Answer<'_, ()>;
 
-    /// Which payment of ours it is that the gateway calls `reference`; `None` if it is somebody else's.
+    /// Which payment of ours it is that the gateway calls `reference`; `None` if it is somebody else's,
+    /// or no money was ever taken for it: of that a desk has nothing to tell.
     fn ours<'a>(&'a self, reference: &'a str) -> Answer<'a, Option<Ours>>;
 
     /// Refunds of the payment that it calls `reference` that were made at its own desk.
@@ -152,6 +153,8 @@ pub enum Standing {
     },
     /// No money was taken, and none will be.
     Cancelled {
+        /// What the gateway calls it, if it ever made one.
+        reference: Option<String>,
         /// Why, in the gateway's words.
         why: String,
     },

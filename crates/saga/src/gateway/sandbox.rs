@@ -16,6 +16,7 @@ use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
 use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::money::Capture;
+use onrush_ledger::receipt::SANDBOX;
 use onrush_sandbox::{PaymentView, SIGNATURE, Webhook};
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +165,9 @@ fn standing(view: Option<PaymentView>) -> Result<Standing, GatewayError> {
     };
     let why = why.unwrap_or_default();
     match (status.as_str(), asked) {
-        ("cancelled", _) => Ok(Standing::Cancelled { why }),
+        ("cancelled", asked) => {
+            Ok(Standing::Cancelled { reference: asked.map(|asked| asked.reference), why })
+        }
         ("open", Some(asked)) => Ok(Standing::Open {
             reference: asked.reference,
             url: Some(asked.url),
@@ -186,7 +189,7 @@ fn standing(view: Option<PaymentView>) -> Result<Standing, GatewayError> {
 
 impl Gateway for SandboxGateway {
     fn name(&self) -> &'static str {
-        "sandbox"
+        SANDBOX
     }
 
     fn step_minor(&self, _: Currency) -> i64 {
@@ -275,7 +278,7 @@ impl Gateway for SandboxGateway {
             let Some(payment) = reference.strip_prefix("sandbox-") else { return Ok(None) };
             let path = format!("/v1/payments/{payment}");
             let view = self.payment(Method::GET, &path, None, Bytes::new()).await?;
-            Ok(view.and_then(|view| {
+            Ok(view.filter(|view| view.captured_minor > 0).and_then(|view| {
                 Some(Ours { payment: view.payment, booking: view.asked?.booking })
             }))
         })
@@ -321,7 +324,7 @@ impl Gateway for SandboxGateway {
             // Which card it is, is asked for: what was only told decides nothing.
             ("payment.authorised", None) => Standing::Authorised { reference, card: None },
             ("payment.declined", None) => Standing::Declined { reference, why },
-            ("payment.cancelled", None) => Standing::Cancelled { why },
+            ("payment.cancelled", None) => Standing::Cancelled { reference: Some(reference), why },
             ("refund.done", Some(refund)) => {
                 let standing = RefundStanding::Done { reference };
                 let news = News::Refund { payment, refund, amount_minor, currency, standing };

@@ -7,6 +7,7 @@
 
 mod age;
 mod desk;
+mod methods;
 pub mod money;
 mod webhook;
 mod wire;
@@ -39,31 +40,13 @@ pub const SIGNATURE: &str = "stripe-signature";
 const TIMEOUT_MS: u64 = 20_000;
 /// Objects on one page of a list.
 const PAGE: &str = "100";
-/// Payment methods that answer after days: bank debits, bank transfers and vouchers.
-///
-/// Source: <https://docs.stripe.com/payments/payment-methods>, "Bank debits", "Bank transfers",
-/// "Vouchers": delayed notification. Only names that this version of the API knows can be excluded.
-const DELAYED_METHODS: [&str; 12] = [
-    "acss_debit",
-    "au_becs_debit",
-    "bacs_debit",
-    "boleto",
-    "customer_balance",
-    "konbini",
-    "multibanco",
-    "nz_bank_account",
-    "oxxo",
-    "sepa_debit",
-    "sofort",
-    "us_bank_account",
-];
 
 /// A client of Stripe's API.
 pub struct StripeGateway {
     base_url: String,
     secret_key: Secret,
     webhook_secret: Secret,
-    /// The names of parameters that keep delayed methods away, if they are to be kept away.
+    /// The parameters that keep payment methods away, by name.
     excluded: Vec<(String, &'static str)>,
     timeout_ms: u64,
     client: HttpClient,
@@ -104,11 +87,6 @@ fn unavailable<T>(why: impl Into<Away>) -> Result<T, GatewayError> {
     Err(GatewayError::Unavailable(why.into()))
 }
 
-fn excluded() -> Vec<(String, &'static str)> {
-    let name = |n: usize| format!("excluded_payment_method_types[{n}]");
-    DELAYED_METHODS.iter().enumerate().map(|(n, method)| (name(n), *method)).collect()
-}
-
 /// What asking for a payment under its key gave.
 enum Created {
     /// It is there.
@@ -125,7 +103,7 @@ impl StripeGateway {
             base_url: BASE_URL.to_owned(),
             secret_key: secret_key.clone(),
             webhook_secret,
-            excluded: excluded(),
+            excluded: methods::excluded(false),
             timeout_ms: TIMEOUT_MS,
             client: HttpClient::new(AddressPolicy::Any),
             clock: Clock::default(),
@@ -139,10 +117,10 @@ impl StripeGateway {
         self
     }
 
-    /// The same, with or without the payment methods that answer after days.
+    /// The same, with or without debits, whose banks answer after days.
     #[must_use]
     pub fn with_delayed_methods(mut self, delayed: bool) -> Self {
-        self.excluded = if delayed { Vec::new() } else { excluded() };
+        self.excluded = methods::excluded(delayed);
         self
     }
 
@@ -433,6 +411,10 @@ fn expanded(order: &Order, what: &'static str) -> Option<(&'static str, &'static
     }
 }
 
+fn never_created() -> Standing {
+    Standing::Cancelled { reference: None, why: "never_created".into() }
+}
+
 fn standing(intent: Intent) -> Result<Standing, GatewayError> {
     let unclear = || GatewayError::Unavailable("its status or amount cannot be understood".into());
     intent.standing().ok_or_else(unclear)
@@ -457,7 +439,7 @@ impl Gateway for StripeGateway {
             }
             match self.search(order).await? {
                 Some(intent) => standing(intent),
-                None => Ok(Standing::Cancelled { why: "never_created".into() }),
+                None => Ok(never_created()),
             }
         })
     }
@@ -505,7 +487,9 @@ impl Gateway for StripeGateway {
                         return unavailable(self.kept_payment(order.written_at_s, why));
                     }
                     // An earlier call was refused as well.
-                    Err(GatewayError::Refused(why)) => return Ok(Standing::Cancelled { why }),
+                    Err(GatewayError::Refused(why)) => {
+                        return Ok(Standing::Cancelled { reference: None, why });
+                    }
                     Err(error) => return Err(error),
                 }
             } else {
@@ -525,7 +509,7 @@ impl Gateway for StripeGateway {
                         }
                     }
                 }
-                None => Ok(Standing::Cancelled { why: "never_created".into() }),
+                None => Ok(never_created()),
             }
         })
     }
@@ -554,8 +538,8 @@ impl Gateway for StripeGateway {
 
     fn ours<'a>(&'a self, reference: &'a str) -> Answer<'a, Option<Ours>> {
         Box::pin(async move {
-            let intent = self.retrieve(reference, None).await?;
-            Ok(intent.and_then(|intent| desk::ours(&intent.metadata)))
+            let paid = self.retrieve(reference, None).await?.filter(Intent::took_money);
+            Ok(paid.and_then(|intent| desk::ours(&intent.metadata)))
         })
     }
 

@@ -18,7 +18,7 @@ pub async fn audit_redis(
     ledger: &Arc<PgLedger>,
 ) -> Result<Vec<String>, String> {
     let node = uuid::Uuid::now_v7().simple().to_string();
-    let archive = Arc::new(PgArchive::new(ledger.clone(), node));
+    let archive = open_archive(ledger.clone(), node);
     let options = Options { ticks: false, ..redis_options(settings, archive)? };
     let engine = RedisEngine::open(options).await.map_err(|error| error.to_string())?;
     let report = engine.audit().await.map_err(|failure| failure.to_string())?;
@@ -38,7 +38,7 @@ use onrush_ledger::postgres::{PgLedger, PgOpenError, PgOptions, Protection};
 use onrush_store::Engine;
 use onrush_store::embedded::{Clock, Correction};
 use onrush_store::flags::{Flag, Flags};
-use onrush_store::redis::{Options, RedisEngine};
+use onrush_store::redis::{Archive, Options, RedisEngine};
 use onrush_tls::{Verification, client_config};
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,8 +77,15 @@ pub async fn open_ledger(settings: &PostgresSettings) -> Result<Arc<PgLedger>, S
     })
 }
 
+/// The archive of the feed in a ledger's database, for the node of this name. Must be called in a
+/// runtime.
+#[must_use]
+pub fn open_archive(ledger: Arc<PgLedger>, node: String) -> Arc<dyn Archive> {
+    Arc::new(PgArchive::new(ledger, node))
+}
+
 /// The usual options for the engine on the configured Redis.
-fn redis_options(settings: &RedisSettings, archive: Arc<PgArchive>) -> Result<Options, String> {
+fn redis_options(settings: &RedisSettings, archive: Arc<dyn Archive>) -> Result<Options, String> {
     let plain = |urls: &[Secret]| urls.iter().map(|url| url.reveal().to_owned()).collect();
     let (urls, sentinels) = (plain(&settings.urls), plain(&settings.sentinels));
     let certificates = settings.certificates.load("redis.certificates")?;
@@ -106,7 +113,7 @@ impl RedisNode {
         node: String,
     ) -> Result<Self, String> {
         let flags = first_flags(config);
-        let archive = Arc::new(PgArchive::new(ledger.clone(), node));
+        let archive = open_archive(ledger.clone(), node);
         let options = Options {
             sweep_ms: settings.sweep_ms,
             copies: settings.copies,

@@ -5,7 +5,7 @@ use super::traced::Traced;
 use crate::start_error::{Remedy, StartError, Stopped};
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::cluster_store::ClusterStore;
-use onrush_base::config::{Config, LedgerName};
+use onrush_base::config::{Accept, Config, LedgerName};
 use onrush_base::metrics::AskPublishers;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
@@ -132,7 +132,7 @@ impl Backend {
         match engine {
             EngineName::Embedded => {
                 let before = look(config).await?;
-                if config.accept_restored {
+                if config.accept_restored == Accept::Everything {
                     lower_cursors(&ledger, before.last()).await?;
                 }
                 let opened = open_embedded(config, options, before, &*ledger).await?;
@@ -236,16 +236,29 @@ impl Backend {
     /// Waits until the engine has stopped by itself or the ledger turned out to be damaged, and says why.
     pub(crate) async fn failed(&self) -> Stopped {
         tokio::select! {
-            why = self.engine_failed() => Stopped::of_the_moment(why),
+            stopped = self.engine_failed() => stopped,
             stopped = self.ledger_failed() => stopped,
         }
     }
 
-    async fn engine_failed(&self) -> String {
+    /// What is wrong with the journal, if it turned out to be damaged: the next start is refused.
+    pub(crate) fn damage(&self) -> Option<Stopped> {
+        match &self.engine_kind {
+            EngineKind::Embedded(engine) => {
+                engine.damage().map(|why| Stopped { why, remedy: Remedy::Operator })
+            }
+            // Whoever has the archive looks after its pages.
+            #[cfg(feature = "cluster")]
+            EngineKind::Redis(_) => None,
+        }
+    }
+
+    async fn engine_failed(&self) -> Stopped {
         match &self.engine_kind {
             EngineKind::Embedded(engine) => {
                 engine.stopped().await;
-                engine.failure().unwrap_or_else(|| "the engine was closed".into())
+                let why = engine.failure().unwrap_or_else(|| "the engine was closed".into());
+                self.damage().unwrap_or_else(|| Stopped::of_the_moment(why))
             }
             // A Redis that is away comes back; a node waits for it.
             #[cfg(feature = "cluster")]
@@ -324,7 +337,7 @@ async fn let_go<T>(shared: &Arc<T>) {
 /// Looks at the journal before anything is opened that writes.
 async fn look(config: &Config) -> Result<Before, StartError> {
     let data = config.data.clone();
-    let accept = config.accept_restored;
+    let accept = config.accept_restored == Accept::Everything;
     let looked = tokio::task::spawn_blocking(move || -> Result<_, StartError> {
         let before = Before::look(&data, accept).map_err(StartError::Engine)?;
         Ok((before.check_keys(&data), before))
@@ -360,10 +373,11 @@ async fn open_sqlite(
     before: Before,
 ) -> Result<(Before, SqliteLedger), StartError> {
     let (data, accept) = (config.data.clone(), config.accept_restored);
+    let accepts_all = accept == Accept::Everything;
     let opened = tokio::task::spawn_blocking(move || -> Result<_, StartError> {
         let followed = SqliteLedger::followed(&data).map_err(StartError::Ledger)?;
-        before.check_ledger(&data, followed, accept).map_err(StartError::Restored)?;
-        if accept {
+        before.check_ledger(&data, followed, accepts_all).map_err(StartError::Restored)?;
+        if accept != Accept::Nothing {
             restored::note(&data).map_err(StartError::Data)?;
         }
         let ledger = SqliteLedger::open(&data).map_err(StartError::Ledger)?;
@@ -381,7 +395,9 @@ async fn open_embedded(
 ) -> Result<(Arc<Embedded>, Clock, Pairing), StartError> {
     let unread = |error: onrush_ledger::LedgerError| StartError::Unavailable(error.to_string());
     let position = ledger.position().await.map_err(unread)?;
-    let position = before.position(position, config.accept_restored);
+    let accept = config.accept_restored;
+    let accepts_all = accept == Accept::Everything;
+    let position = before.position(position, accepts_all);
     let position = position.map_err(StartError::Restored)?;
     // The look is over: nothing is open on the file when the engine opens it.
     drop(before);
@@ -392,12 +408,11 @@ async fn open_embedded(
         0 => Duration::MAX,
         ms => Duration::from_millis(ms.into()),
     };
-    let accept = config.accept_restored;
-    let accept_restored = options.accept_restored || accept;
+    let accept_restored = options.accept_restored || accepts_all;
     let runtime = options.runtime.or(Some(runtime));
     let options = Options { runtime, accept_restored, longest_wait, ..options };
     let opened = tokio::task::spawn_blocking(move || {
-        if accept {
+        if accept != Accept::Nothing {
             // Of a ledger in its file this is the second time, which does no harm.
             restored::note(&data).map_err(StartError::Data)?;
         }

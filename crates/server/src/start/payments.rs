@@ -27,6 +27,7 @@ pub(super) async fn open(
     backend: &Backend,
 ) -> io::Result<(Arc<Sagas>, Option<Sandbox>)> {
     let (gateway, sandbox) = gateway(config, public, &backend.clock).await?;
+    let issuer = config.seller.as_ref().map(|seller| Issuer::of(seller, config.gateway));
     let sagas = Sagas::new(SagaDeps {
         engine: backend.engine.clone(),
         ledger: backend.ledger.clone(),
@@ -38,7 +39,7 @@ pub(super) async fn open(
         channels: Channels::of(config),
         cluster: backend.cluster.clone(),
         pairing: backend.pairing.clone(),
-        issuer: config.seller.as_ref().map(Issuer::of).transpose().map_err(io::Error::other)?,
+        issuer: issuer.transpose().map_err(io::Error::other)?,
     });
     Ok((sagas, sandbox))
 }
@@ -83,6 +84,7 @@ async fn sandbox(config: &Config, public: SocketAddr) -> io::Result<Opened> {
     let sandbox = Sandbox::start(SandboxConfig {
         listen: config.sandbox.listen,
         webhook_url: Some(webhook_url.parse().map_err(io::Error::other)?),
+        public_host: config.public_host(),
         faults: config.sandbox.faults,
         late_ms: config.sandbox.late_ms,
         allow_sandbox: config.allow_sandbox,

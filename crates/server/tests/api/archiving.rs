@@ -24,6 +24,7 @@ impl Shop {
     }
 }
 
+const DAY_MS: i64 = 86_400_000;
 const GONE: (u16, &str) = (410, "EVENT_ARCHIVED");
 
 fn is(answer: &Answer, (status, code): (u16, &str)) {
@@ -69,6 +70,30 @@ async fn archived_event_is_gone_for_everybody_and_its_id_for_good() {
     is(&shop.ask("GET", "/events?after=e").send().await, (400, "INVALID_QUERY"));
     shop.admin("GET", "/inventory-status").send().await.expect(200);
     guest.get("/bookings").await.expect(200);
+    assert_eq!(audited(shop.dir.path()).await["violations"], 0);
+}
+
+#[tokio::test]
+async fn tickets_of_an_event_that_is_to_come_are_not_archived_away() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let starts_at = shop.clock.now().0 + DAY_MS;
+    shop.organise("PATCH", "/events/e", &json!({"starts_at": starts_at})).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 2).await;
+    let path = format!("/events/e/bookings/{booking}/confirm");
+    shop.admin("POST", &path).json(&json!({})).send().await.expect(200);
+    shop.close_sale("e").await;
+    let refused = shop.archive("e").await;
+    is(&refused, (409, "OTHER_STEP_FIRST"));
+    let detail = refused.text("detail");
+    assert!(detail.contains("cancel them first"), "{detail}");
+    guest.get(&format!("/bookings/{booking}/tickets")).await.expect(200);
+    shop.clock.advance_ms(DAY_MS - 1);
+    is(&shop.archive("e").await, (409, "OTHER_STEP_FIRST"));
+    shop.clock.advance_ms(1);
+    shop.archive("e").await.expect(200);
+    is(&guest.get(&format!("/bookings/{booking}/tickets")).await, GONE);
     assert_eq!(audited(shop.dir.path()).await["violations"], 0);
 }
 

@@ -170,6 +170,38 @@ async fn units_that_may_have_been_moved_are_not_moved_again_under_the_same_key()
     assert_eq!(free().await, 2);
 }
 
+/// The engine moves the units, and its answer is lost.
+#[tokio::test]
+async fn units_that_may_have_been_moved_without_a_key_are_not_to_be_asked_for_again() {
+    let lost = LostAnswers::default();
+    let shop = Shop::start_losing(&lost).await;
+    sale_with_fans(&shop).await;
+    let free = async || {
+        let left = shop.ask("GET", "/events/e/availability").send().await.expect(200).json();
+        left["pools"][0]["free"].clone()
+    };
+    let blocked = json!({"pools": {"ga": 2}, "why": "broken"});
+    let allotted = json!({"pools": {"ga": 1}, "to": "fans", "why": "more"});
+    for (path, body, failure, left) in [
+        ("block", &blocked, Failure::Unreachable, 4),
+        ("allot", &allotted, Failure::Unreachable, 3),
+        ("unblock", &blocked, Failure::Unreachable, 5),
+        ("block", &blocked, Failure::Faulty, 3),
+        ("unblock", &blocked, Failure::Stopped, 5),
+    ] {
+        lost.lose(move |asked| match asked {
+            Asked::Command(
+                Command::Block { .. } | Command::Unblock { .. } | Command::Allot { .. },
+            ) => Some(failure.clone()),
+            Asked::Command(_) | Asked::Query(_) => None,
+        });
+        let told = shop.admin("POST", &format!("/events/e/{path}")).json(body).send().await;
+        assert_eq!(told.problem(), (409, "OUTCOME_UNKNOWN".into()), "{path}");
+        assert_eq!(told.json()["retryable"], false, "{path}");
+        assert_eq!(free().await, left, "{path}");
+    }
+}
+
 /// Once the engine has moved the units, it cannot say what there is.
 #[tokio::test]
 async fn units_that_were_moved_and_cannot_be_shown_are_not_moved_again_under_the_same_key() {

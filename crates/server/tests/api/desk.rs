@@ -2,11 +2,14 @@
 
 use crate::books::audited;
 use crate::paying::{GOOD_CARD, use_card};
+use crate::receipts::{issued, seller};
 use crate::sandboxed::Sandboxed;
 use crate::shop::Shop;
 use crate::till::{Till, message, send};
 use crate::webhooks::{AMOUNT_MINOR, shop_with};
 use onrush_core::saga::Step;
+use onrush_ledger::money::{RefundCause, RefundStatus};
+use onrush_ledger::saga::SagaRecord;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -80,6 +83,63 @@ async fn an_audit_tells_what_the_desk_did_in_a_sentence_and_finds_no_fault() {
     let noticed = report["noticed"].to_string();
     assert!(noticed.contains("27.25 EUR went back at the gateway's own desk"), "{noticed}");
     assert!(noticed.contains("27.25 EUR were paid a second time"), "{noticed}");
+}
+
+/// Cancels a booking of 27.25 for so much, and comes to its end: all that is said of it must add up, and
+/// the gateway must have been asked for as much as this.
+async fn cancelled_for(at: &Sandboxed, booking: &str, refund_minor: i64, asked_minor: i64) {
+    let path = format!("/events/e/bookings/{booking}/cancel");
+    let body = json!({"why": "ill", "refund_minor": refund_minor});
+    at.shop.organise("POST", &path, &body).await;
+    let is_over =
+        |record: &SagaRecord| record.saga.step == Step::Failed || record.saga.stuck.is_some();
+    let record = at.shop.until_record(booking, is_over).await;
+    assert_eq!(record.saga.stuck, None, "{record:?}");
+    let back_minor = refund_minor - asked_minor;
+    let expected = [(RefundCause::AtDesk, back_minor), (RefundCause::Cancelled, asked_minor)];
+    let expected: Vec<_> = expected.into_iter().filter(|(_, minor)| *minor > 0).collect();
+    let rows = record.refunds.iter().map(|row| (row.cause, row.amount_minor));
+    assert_eq!(rows.collect::<Vec<_>>(), expected);
+    assert!(record.refunds.iter().all(|row| row.status == RefundStatus::Done), "{record:?}");
+    assert_eq!(at.totals().await, (2_725, asked_minor));
+    let documents = issued(&at.shop, 1 + expected.len()).await;
+    let notes = documents.iter().filter(|row| row["kind"] == "credit_note");
+    let noted_minor: i64 = notes.map(|row| row["amount_minor"].as_i64().unwrap()).sum();
+    assert_eq!(noted_minor, refund_minor);
+    let report = audited(at.shop.dir.path()).await;
+    assert_eq!(report["violations"], 0, "{report}");
+    assert_eq!(report["refunded_minor"], refund_minor, "{report}");
+    assert_eq!(report["kept_minor"], 2_725 - refund_minor, "{report}");
+    assert_eq!(report["issued"]["missing"], 0, "{report}");
+}
+
+#[tokio::test]
+async fn what_went_back_at_the_desk_is_a_part_of_what_a_cancellation_gives_back() {
+    // What the desk gave back, what the cancellation gives back, and what the gateway is asked for.
+    for (back_minor, refund_minor, asked_minor) in
+        [(2_725, 2_725, 0), (1_000, 2_725, 1_725), (1_000, 1_000, 0), (2_725, 1_000, 0)]
+    {
+        let at = Sandboxed::start(|config| config.seller = Some(seller())).await;
+        let (booking, payment) = sold(&at).await;
+        let body = json!({"do": "refund", "amount_minor": back_minor});
+        at.desk(&payment, &body).await.expect(200);
+        // It is flagged once its entry is there.
+        let is_flagged = |record: &SagaRecord| record.present().is_some_and(|row| row.flagged);
+        at.shop.until_record(&booking, is_flagged).await;
+        cancelled_for(&at, &booking, refund_minor, asked_minor).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_lost_dispute_took_is_a_part_of_what_a_cancellation_gives_back() {
+    let at = Sandboxed::start(|config| config.seller = Some(seller())).await;
+    let (booking, payment) = sold(&at).await;
+    at.desk(&payment, &json!({"do": "dispute", "why": "fraudulent"})).await.expect(200);
+    let is_flagged = |record: &SagaRecord| record.present().is_some_and(|row| row.flagged);
+    at.shop.until_record(&booking, is_flagged).await;
+    at.desk(&payment, &json!({"do": "lose_dispute"})).await.expect(200);
+    at.shop.until_desk(|entries| entries.iter().any(|entry| entry["status"] == "moved")).await;
+    cancelled_for(&at, &booking, 2_725, 0).await;
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use crate::shop::{ADMIN_KEY, Shop};
 use onrush_base::config::{Config, Pem, TlsSettings};
+use onrush_server::{Remedy, Server};
 use onrush_testkit::{Authority, Issued};
 use onrush_tls::rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
 use onrush_tls::rustls::version::{TLS12, TLS13};
@@ -173,6 +174,39 @@ async fn a_new_certificate_is_taken_up_once_it_is_whole_and_connections_stay() {
     assert!(connect(address, &old).await.is_err());
     assert!(ask(&mut stays, "/api/v1/keys").await.starts_with("http/1.1 200"));
     shop.server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_start_between_two_pairs_may_be_tried_again_until_they_belong_together() {
+    let (authority, folder) = (Authority::new("ours"), tempfile::tempdir().unwrap());
+    let (issued, data) = (authority.server(), tempfile::tempdir().unwrap());
+    let mut config = crate::shop::config(&data);
+    with_files(&mut config, folder.path(), &issued);
+    let key = folder.path().join("tls.key");
+    let of_another = authority.server().key;
+    for (there, said) in [
+        (Some(of_another.as_str()), "tls.key: the key belongs to another certificate"),
+        (Some("no key"), "tls.key: there is no private key in it"),
+        (None, "tls.key: "),
+    ] {
+        match there {
+            Some(text) => std::fs::write(&key, text).unwrap(),
+            None => std::fs::remove_file(&key).unwrap(),
+        }
+        let Err(error) = Server::start(config.clone()).await else { panic!("started: {said}") };
+        assert_eq!(error.remedy(), Remedy::AnotherStart, "{error}");
+        assert!(error.to_string().starts_with(said), "{said}: {error}");
+    }
+    // What is not set no other start sets.
+    let mut half = config.clone();
+    half.tls.as_mut().unwrap().key = None;
+    let Err(error) = Server::start(half).await else { panic!("started without a key") };
+    assert_eq!(error.remedy(), Remedy::Settings, "{error}");
+
+    std::fs::write(&key, &issued.key).unwrap();
+    let server = Server::start(config).await.unwrap();
+    connect(server.public_addr(), &authority).await.unwrap();
+    server.shutdown().await;
 }
 
 #[tokio::test]

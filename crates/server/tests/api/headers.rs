@@ -2,6 +2,7 @@
 
 use crate::client::Request;
 use crate::shop::Shop;
+use crate::steps::with_stripe;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -39,6 +40,42 @@ async fn the_page_of_the_api_is_in_no_frame_and_runs_nothing_of_others() {
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.contains("frame-ancestors 'none'") && policy.contains("script-src 'self';"));
     assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+}
+
+#[tokio::test]
+async fn pages_let_stripes_form_in_where_stripe_takes_the_money() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("index.html"), "<!doctype html>").unwrap();
+    for is_stripe in [false, true] {
+        let shop = Shop::start_with(|config| {
+            config.pages = Some(dir.path().to_owned());
+            if is_stripe {
+                with_stripe(config);
+            }
+        })
+        .await;
+        let page = Request::new(shop.server.public_addr(), "GET", "/bookings/e.1").send().await;
+        let page = page.expect(200);
+        let policy = page.header("content-security-policy").unwrap();
+        let sources = |of: &str| {
+            let mut all = policy.split(';').map(|part| part.trim().split(' '));
+            let found = all.find_map(|mut words| (words.next() == Some(of)).then_some(words));
+            found.map(Iterator::collect::<Vec<_>>).unwrap_or_default()
+        };
+        let (script, all) = ("https://js.stripe.com", "https://*.js.stripe.com");
+        let expected = if is_stripe {
+            [
+                vec!["'self'", script, all],
+                vec!["'self'", "https://api.stripe.com"],
+                vec![script, all, "https://hooks.stripe.com"],
+            ]
+        } else {
+            [vec!["'self'"], vec!["'self'"], vec![]]
+        };
+        assert_eq!(["script-src", "connect-src", "frame-src"].map(sources), expected, "{policy}");
+        let opener = if is_stripe { "same-origin-allow-popups" } else { "same-origin" };
+        assert_eq!(page.header("cross-origin-opener-policy"), Some(opener));
+    }
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ fn with_receipts(config: &mut onrush_base::config::Config) {
         address: vec!["1 Long Lane".into()],
         tax_id: None,
         series: "R".into(),
+        from: None,
     });
 }
 
@@ -121,6 +122,13 @@ async fn everything_about_a_person_is_one_document_and_nothing_about_others() {
 
 #[tokio::test]
 async fn of_a_booking_with_another_buyer_by_now_an_address_is_told_its_receipts_alone() {
+    for by_organiser in [false, true] {
+        check_told_its_receipts_alone(by_organiser).await;
+    }
+}
+
+/// Another buyer is named by the visitor, or by the organiser.
+async fn check_told_its_receipts_alone(by_organiser: bool) {
     let shop = Shop::start_with(with_receipts).await;
     paid_event(&shop, "e").await;
     let ann = shop.guest().await;
@@ -129,12 +137,25 @@ async fn of_a_booking_with_another_buyer_by_now_an_address_is_told_its_receipts_
     let before = exported(&shop, &of_ann, is_whole).await;
     let bo = json!({"name": "Bo Buyer", "email": "bo@example.org", "language": "en"});
     let path = format!("/bookings/{booking}/buyer");
-    ann.ask("PUT", &path).json(&bo).send().await.expect(200);
+    let put = if by_organiser {
+        let mut correction = bo.clone();
+        correction["was"] = json!("ann@example.org");
+        shop.admin("PUT", &path).json(&correction)
+    } else {
+        ann.ask("PUT", &path).json(&bo)
+    };
+    put.send().await.expect(200);
 
     let kept = export(&shop, &of_ann).await.expect(200).json();
     let receipts = &before["bookings"][0]["receipts"];
     let expected = json!([{"booking": booking, "receipts": receipts, "desk": [], "messages": []}]);
     assert_eq!((&kept["bookings"], &kept["users"]), (&expected, &json!([])));
+    // Nor is the present buyer told who was the buyer before.
+    let of_bo = json!({"email": "BO@example.org"});
+    let kept = export(&shop, &of_bo).await.expect(200).json();
+    let told = &kept["bookings"][0];
+    assert_eq!((&told["buyer"], &told["receipts"]), (&bo, &json!([])));
+    assert!(!kept.to_string().contains("Ann Buyer"), "{kept}");
     let erased = shop.admin("POST", "/buyers/erase").json(&of_ann).send().await.expect(200);
     assert_eq!(erased.json(), json!({"erased": 1}));
     let kept = export(&shop, &of_ann).await.expect(200).json();
@@ -142,6 +163,11 @@ async fn of_a_booking_with_another_buyer_by_now_an_address_is_told_its_receipts_
     let kept = export(&shop, &json!({"booking": booking})).await.expect(200).json();
     assert_eq!(kept["bookings"][0]["buyer"], bo);
     assert!(!kept.to_string().contains("Ann Buyer"), "{kept}");
+    let whole = &kept["bookings"][0]["receipts"];
+    let kept = export(&shop, &of_bo).await.expect(200).json();
+    let receipts = &kept["bookings"][0]["receipts"];
+    assert_eq!(receipts.as_array().map(Vec::len), Some(1));
+    assert_eq!(receipts, whole, "what names nobody is left out for nobody");
 }
 
 #[tokio::test]

@@ -263,6 +263,26 @@ async fn a_link_is_withdrawn_by_its_visitor_and_by_erasing_the_buyer() {
 }
 
 #[tokio::test]
+async fn whoever_has_a_link_that_is_withdrawn_just_now_is_never_told_the_new_one() {
+    let shop = shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.booked("k").await;
+    let path = format!("/bookings/{booking}/link");
+    let mut link = guest.link(&booking).await;
+    for _ in 0..50 {
+        let holder = Holder { shop: &shop, link };
+        let withdraw = guest.ask("POST", &path).send();
+        let (asked, withdrawn) = tokio::join!(holder.get(&path), withdraw);
+        if asked.status == 200 {
+            assert_eq!(asked.text("link"), holder.link);
+        } else {
+            assert_eq!(asked.problem(), (401, "LINK_WITHDRAWN".into()));
+        }
+        link = withdrawn.expect(201).text("link");
+    }
+}
+
+#[tokio::test]
 async fn a_confirmation_that_is_refused_withdraws_no_link() {
     let shop = shop().await;
     shop.add_pool("e", "paid", 5, 4_200).await;
@@ -342,8 +362,9 @@ async fn pages_of_bookings_tell_nobody_where_their_reader_comes_from() {
         assert_eq!(page.header("cache-control"), Some("no-store"), "{path}");
         assert_eq!(page.header("x-robots-tag"), Some("noindex, nofollow"), "{path}");
     }
-    let home = get("/").await.expect(200);
-    // Where no pages are built, this one only says so.
-    assert_ne!(home.header("referrer-policy"), Some("no-referrer"));
-    assert_eq!(home.header("x-robots-tag"), None);
+    for (path, policy) in [("/", "same-origin"), ("/admin/bookings?event=e", "no-referrer")] {
+        let page = get(path).await.expect(200);
+        assert_eq!(page.header("referrer-policy"), Some(policy), "{path}");
+        assert_eq!(page.header("x-robots-tag"), None, "{path}");
+    }
 }

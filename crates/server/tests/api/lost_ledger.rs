@@ -5,8 +5,9 @@ use crate::receipts::{issued, seller};
 use crate::shop::Shop;
 use crate::till::Till;
 use crate::webhooks::{AMOUNT_MINOR, shop_with};
-use onrush_base::config::Config;
+use onrush_base::config::{Accept, Config};
 use onrush_core::saga::{Stage, Step};
+use onrush_ledger::receipt::ReceiptRule;
 use onrush_ledger::saga::SagaRecord;
 use onrush_saga::Action;
 use serde_json::json;
@@ -32,7 +33,7 @@ async fn without_its_ledger_and(shop: Shop, till: &Till, change: impl FnOnce(&mu
     }
     Shop::start_in(dir, clock, |config| {
         till.configure(config);
-        config.accept_restored = true;
+        config.accept_restored = Accept::Everything;
         change(config);
     })
     .await
@@ -96,7 +97,8 @@ async fn a_payment_that_was_lost_and_found_has_a_receipt_without_another_start()
     let receipts = issued(&shop, 1).await;
     assert_eq!(receipts[0]["booking"], booking);
     assert_eq!(receipts[0]["amount_minor"], AMOUNT_MINOR);
-    let open = shop.server.ledger().open_money(&"e".parse().unwrap()).await.unwrap();
+    let event = "e".parse().unwrap();
+    let open = shop.server.ledger().open_money(&event, ReceiptRule::EVERY).await.unwrap();
     assert_eq!(open.without_document, 0, "its event may be archived");
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Asks until the answer is as it should be: the ledger follows the engine by the feed.
-async fn until(shop: &Shop, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
+pub(crate) async fn until(shop: &Shop, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
     let wait = async {
         loop {
             let answer = shop.admin("GET", path).send().await.expect(200).json();

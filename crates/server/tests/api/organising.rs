@@ -2,7 +2,7 @@
 
 use crate::client::Request;
 use crate::shop::Shop;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn settings_are_changed_one_by_one_and_null_removes() {
@@ -50,6 +50,72 @@ async fn null_takes_fees_refunds_and_limits_away_and_lets_seats_be_alone() {
 }
 
 #[tokio::test]
+async fn settings_that_somebody_else_changed_since_they_were_read_are_not_replaced() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "e", "title": "Tour", "currency": "EUR",
+        "starts_at": 4_000_000_000_000_i64, "fees": {"fixed_minor": 150}});
+    shop.organise("POST", "/events", &body).await;
+    let by_others = json!({
+        "fees": {"fixed_minor": 150, "percent_bp": 500},
+        "tax": {"name": "VAT", "rate_bp": 700},
+        "refunds": [{"days_before": 7, "percent": 50}],
+        "limits": [{"of": {"pool": "ga"}, "max_per_user": 2}],
+    });
+    let now = shop.organise("PATCH", "/events/e", &by_others).await;
+    let cases = [
+        ("fees", json!({"fixed_minor": 150}), json!({"fixed_minor": 200, "percent_bp": 0})),
+        ("tax", Value::Null, json!({"name": "VAT", "rate_bp": 1_900})),
+        ("refunds", json!([]), json!([{"days_before": 1, "percent": 100}])),
+        ("limits", Value::Null, json!([{"of": {"category": "Stalls"}, "max_per_user": 4}])),
+    ];
+    for (field, was, to_be) in cases {
+        let change = json!({"title": "Mine", field: to_be, "was": {field: was}});
+        let refused = shop.admin("PATCH", "/events/e").json(&change).send().await;
+        assert_eq!(refused.problem(), (409, "SETTINGS_CHANGED".into()), "{change}");
+        assert_eq!(refused.json()["field"], field);
+        let event = shop.ask("GET", "/events/e").send().await.expect(200).json();
+        assert_eq!((&event["title"], &event[field]), (&json!("Tour"), &now[field]), "{change}");
+
+        // What stays is not compared, and neither is what nobody says was read.
+        shop.organise("PATCH", "/events/e", &json!({"title": "Tour", "was": {field: was}})).await;
+        let read = json!({field: to_be, "was": {field: now[field]}});
+        // The answer to the first of the two was not heard.
+        for _ in 0..2 {
+            let changed = shop.organise("PATCH", "/events/e", &read).await;
+            assert_ne!(changed[field], now[field], "{read}");
+        }
+        shop.organise("PATCH", "/events/e", &json!({field: by_others[field]})).await;
+    }
+}
+
+#[tokio::test]
+async fn settings_that_no_event_has_were_not_read() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "e", "title": "Tour", "currency": "EUR"});
+    shop.organise("POST", "/events", &body).await;
+    let cases = [
+        ("fees.percent_bp", json!({"fees": {"percent_bp": 10_001}})),
+        ("tax.rate_bp", json!({"tax": {"name": "VAT", "rate_bp": 10_001}})),
+        ("refunds[0].percent", json!({"refunds": [{"days_before": 1, "percent": 101}]})),
+    ];
+    for (field, was) in cases {
+        let change = json!({"title": "Mine", "was": was});
+        let refused = shop.admin("PATCH", "/events/e").json(&change).send().await;
+        assert_eq!(refused.problem(), (422, "INVALID_SETTINGS".into()), "{change}");
+        assert_eq!(refused.json()["field"], field);
+    }
+    for until in [Value::Null, json!("soon"), json!(u64::MAX)] {
+        let rule = json!({"days_before": 1, "percent": 50, "until": until});
+        let change = json!({"title": "Mine", "was": {"refunds": [rule]}});
+        let refused = shop.admin("PATCH", "/events/e").json(&change).send().await;
+        assert_eq!(refused.problem().0, 400, "{change}");
+    }
+    // Somebody has taken the rules away meanwhile, and the start that they counted from.
+    let was = json!({"refunds": [{"days_before": 7, "percent": 50}]});
+    shop.organise("PATCH", "/events/e", &json!({"title": "Mine", "was": was})).await;
+}
+
+#[tokio::test]
 async fn whole_numbers_of_settings_may_be_written_with_a_point() {
     let shop = Shop::start().await;
     let body = json!({"event": "e", "title": "Tour", "currency": "EUR"});
@@ -70,6 +136,43 @@ async fn whole_numbers_of_settings_may_be_written_with_a_point() {
     let refused = shop.admin("PATCH", "/events/e").json(&cut).send().await;
     assert_eq!(refused.problem(), (422, "INVALID_BODY".into()));
     assert_eq!(refused.json()["field"], "fees.fixed_minor");
+}
+
+#[tokio::test]
+async fn a_time_in_seconds_is_refused_and_so_is_a_closing_time_that_is_past() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let refused = |change: Value, field: &'static str, says: &'static str| {
+        let request = shop.admin("PATCH", "/events/e").json(&change);
+        async move {
+            let answer = request.send().await;
+            assert_eq!(answer.problem(), (422, "INVALID_SETTINGS".into()), "{change}");
+            let told = answer.json();
+            assert_eq!(told["field"], field, "{change}");
+            assert!(told["detail"].as_str().unwrap().contains(says), "{told}");
+        }
+    };
+    let in_seconds = "this is in seconds; use milliseconds";
+    for field in ["prequeue_at", "opens_at", "closes_at", "starts_at"] {
+        for at in [1, 1_796_119_200, 99_999_999_999_i64] {
+            refused(json!({ field: at }), field, in_seconds).await;
+        }
+        let body = json!({"event": "f", "title": "F", "currency": "EUR", field: 1_796_119_200});
+        let answer = shop.admin("POST", "/events").json(&body).send().await;
+        assert_eq!(answer.problem(), (422, "INVALID_SETTINGS".into()), "{body}");
+    }
+    let now = shop.clock.now().0;
+    refused(json!({"closes_at": now}), "closes_at", "close the sale").await;
+    refused(json!({"closes_at": 0}), "closes_at", "close the sale").await;
+    // Other times may be past: what is to happen then happens at once.
+    for at in [0, 100_000_000_000_i64] {
+        let changed = shop.organise("PATCH", "/events/e", &json!({ "opens_at": at })).await;
+        assert_eq!((&changed["opens_at"], &changed["phase"]), (&json!(at), &json!("open")));
+    }
+    shop.organise("PATCH", "/events/e", &json!({"closes_at": now + 1})).await;
+    shop.clock.advance_ms(1);
+    let changed = shop.organise("PATCH", "/events/e", &json!({"title": "It is over"})).await;
+    assert_eq!(changed["closes_at"], now + 1);
 }
 
 #[tokio::test]

@@ -111,6 +111,24 @@ async fn a_hold_that_is_paid_for_is_confirmed() {
 }
 
 #[tokio::test]
+async fn a_buyer_is_sent_to_a_sandbox_on_all_addresses_by_the_host_of_the_public_url() {
+    let shop = Shop::start_with(|config| {
+        config.gateway = GatewayName::Sandbox;
+        config.allow_sandbox = true;
+        config.sandbox.listen = "0.0.0.0:0".parse().unwrap();
+        config.public_url = Some("http://tickets.example".into());
+    });
+    let shop = shop.await;
+    open_paid_event(&shop).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    let pages =
+        format!("http://tickets.example:{}/pay/", shop.server.sandbox().unwrap().address().port());
+    assert!(payment["url"].as_str().unwrap().starts_with(&pages), "{payment}");
+}
+
+#[tokio::test]
 async fn the_page_where_the_buyer_pays_leads_back_to_the_booking() {
     for public_url in [None, Some("https://tickets.example")] {
         let shop = Shop::start_with(|config| {

@@ -269,6 +269,7 @@ async fn a_price_that_cannot_be_is_refused_and_changes_nothing() {
     for (of, price_minor, later, expected, field) in [
         (&ga, -1, json!([]), (422, "INVALID_SETTINGS"), Some("price_minor")),
         (&stalls, 1, step(now), (422, "INVALID_SETTINGS"), Some("later")),
+        (&stalls, 1, step(now / 1_000), (422, "INVALID_SETTINGS"), Some("later")),
         (&json!({"pool": "gb"}), 1, json!([]), (409, "ZONE_NOT_FOUND"), None),
         (&json!({"category": "gods"}), 1, json!([]), (409, "CATEGORY_NOT_FOUND"), None),
         (

@@ -5,10 +5,13 @@ use crate::books::audited;
 use crate::money_admin::unchunked;
 use crate::paying::{GOOD_CARD, POOR_CARD, paid_event, paid_shop, use_card};
 use crate::shop::{Guest, Shop};
+use crate::steps::with_stripe;
 use crate::till::{Till, message, send};
+use onrush_api::http::shapes::table::readable;
 use onrush_base::config::{Config, GatewayName, SellerSettings};
 use onrush_core::saga::Step;
 use onrush_ledger::money::RefundStatus;
+use onrush_ledger::receipt::ReceiptRule;
 use onrush_ledger::saga::SagaRecord;
 use onrush_saga::Action;
 use onrush_saga::gateway::{News, Notice, RefundStanding};
@@ -22,6 +25,7 @@ pub(crate) fn seller() -> SellerSettings {
         address: vec!["1 Long Lane".into(), "Town".into()],
         tax_id: Some("XX1".into()),
         series: "R".into(),
+        from: None,
     }
 }
 
@@ -178,7 +182,8 @@ async fn a_refund_that_bounces_and_is_made_again_has_one_credit_note() {
     let [only] = &**found.as_array().unwrap() else { panic!("{found}") };
     assert!(only.as_str().unwrap().contains("the gateway took 5350 and gave back 5350"), "{only}");
     let event = "e".parse().unwrap();
-    assert_eq!(shop.server.ledger().open_money(&event).await.unwrap().without_document, 0);
+    let open = shop.server.ledger().open_money(&event, ReceiptRule::EVERY).await.unwrap();
+    assert_eq!(open.without_document, 0);
     // Whoever buys next has the next number: no other note was issued in between.
     buy(&ann, "again", 1).await;
     let all = issued(&shop, 3).await;
@@ -187,6 +192,17 @@ async fn a_refund_that_bounces_and_is_made_again_has_one_credit_note() {
 
 #[tokio::test]
 async fn money_that_went_back_twice_lacks_no_document_and_keeps_no_event_from_its_end() {
+    goes_back_twice(2_725).await;
+}
+
+#[tokio::test]
+async fn a_part_that_went_back_twice_lacks_no_document_either() {
+    goes_back_twice(2_000).await;
+}
+
+/// Pays 27.25 and cancels for `refund_minor`, which an operator gives back by hand, and the gateway after
+/// all.
+async fn goes_back_twice(refund_minor: i64) {
     let till = Till::start();
     let shop = Shop::start_with(|config| {
         till.configure(config);
@@ -194,7 +210,12 @@ async fn money_that_went_back_twice_lacks_no_document_and_keeps_no_event_from_it
     });
     let shop = shop.await;
     paid_event(&shop, "e").await;
-    let booking = shop.sell_and_get_stuck(&till).await;
+    let (booking, _) = shop.sell(&till).await;
+    till.refuse_refunds(true);
+    let path = format!("/events/e/bookings/{booking}/cancel");
+    let body = json!({"by": "crew", "why": "rain", "refund_minor": refund_minor});
+    shop.organise("POST", &path, &body).await;
+    shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
     // An operator gives it back by hand, and later the gateway has done so after all.
     shop.act(&booking, Action::Release).await.expect("it is stuck");
     shop.until_step(&booking, Step::Failed).await;
@@ -223,14 +244,13 @@ async fn money_that_went_back_twice_lacks_no_document_and_keeps_no_event_from_it
     issued(&shop, 2).await;
     let report = audited(shop.dir.path()).await;
     assert_eq!(report["issued"]["missing"], 0);
-    let sums = json!({"issued_minor": 0, "missing_minor": 0, "paid_minor": 0});
+    let kept_minor = 2_725 - refund_minor;
+    let sums = json!({"issued_minor": kept_minor, "missing_minor": 0, "paid_minor": kept_minor});
     assert_eq!(report["issued"]["sums"], json!({"EUR": sums}));
     // What went twice is found all the same.
     let found = report["found"].as_array().unwrap();
-    assert!(
-        found.iter().any(|why| why.as_str().unwrap().contains("-2725 minor units")),
-        "{found:?}"
-    );
+    let left = format!("{} minor units are left", kept_minor - refund_minor);
+    assert!(found.iter().any(|why| why.as_str().unwrap().contains(&left)), "{found:?}");
     assert!(!found.iter().any(|why| why.as_str().unwrap().contains("R-")), "{found:?}");
 }
 
@@ -314,6 +334,8 @@ async fn the_table_has_a_row_for_each_and_no_cell_runs_as_a_formula() {
         (cell("amount_minor"), cell("net_minor"), cell("tax_minor")),
         ("5350", "4496", "854")
     );
+    assert_eq!((cell("tax_name"), cell("rate_bp")), ("VAT", "1900"));
+    assert_eq!(head.iter().position(|name| name == "tax_minor"), Some(13), "none has moved");
     assert!(cell("issued_at").ends_with('Z'), "{}", cell("issued_at"));
 }
 
@@ -336,7 +358,10 @@ async fn postings_of_each_document_come_to_the_same_on_both_sides() {
         let amounts =
             (line["debit_minor"].as_i64().unwrap(), line["credit_minor"].as_i64().unwrap());
         *balances.entry(document).or_default() += amounts.0 - amounts.1;
-        postings.insert((document, line["account"].as_str().unwrap()), amounts);
+        let account = line["account"].as_str().unwrap();
+        postings.insert((document, account), amounts);
+        let rate_bp = (account != "payments_received").then_some(1_900);
+        assert_eq!(line.get("rate_bp").and_then(Value::as_u64), rate_bp, "{line}");
         assert_eq!((&line["booking"], &line["currency"]), (&json!(booking), &json!("EUR")));
     }
     assert_eq!(balances, BTreeMap::from([("R-1", 0), ("R-2", 0)]));
@@ -356,6 +381,11 @@ async fn postings_of_each_document_come_to_the_same_on_both_sides() {
 
 /// The same shop with a seller, after another start.
 async fn restart(shop: Shop) -> Shop {
+    restart_with(shop, |_| {}).await
+}
+
+/// The same where something else is configured, too.
+async fn restart_with(shop: Shop, change: impl FnOnce(&mut Config)) -> Shop {
     let Shop { server, clock, dir } = shop;
     server.shutdown().await;
     let seller = SellerSettings {
@@ -363,12 +393,51 @@ async fn restart(shop: Shop) -> Shop {
         address: vec!["1 Lane".into()],
         tax_id: None,
         series: "A7".into(),
+        from: None,
     };
     let change = |config: &mut Config| {
         config.gateway = GatewayName::Sandbox;
         config.seller = Some(seller);
+        change(config);
     };
     Shop::start_in(dir, clock, change).await
+}
+
+#[tokio::test]
+async fn what_the_sandbox_took_has_no_receipt_where_another_gateway_is_set_and_keeps_no_event() {
+    let shop = paid_shop().await;
+    let booking = buy(&shop.guest().await, "A", 1).await;
+    shop.until_step(&booking, Step::Confirmed).await;
+    shop.organise_plainly("/events/e/close").await;
+    let shop = restart_with(shop, with_stripe).await;
+    shop.organise("POST", "/events/e/archive", &json!({"why": "it was a trial"})).await;
+    issued(&shop, 0).await;
+    // At the sandbox again, it was no trial; and whatever has its receipt keeps it.
+    let shop = restart(shop).await;
+    let rows = issued(&shop, 1).await;
+    assert_eq!((&rows[0]["number"], &rows[0]["booking"]), (&json!("A7-1"), &json!(booking)));
+    let shop = restart_with(shop, with_stripe).await;
+    issued(&shop, 1).await;
+}
+
+#[tokio::test]
+async fn what_was_taken_before_the_day_that_the_seller_names_has_no_receipt() {
+    let shop = paid_shop().await;
+    let ann = shop.guest().await;
+    let before = buy(&ann, "A", 1).await;
+    shop.until_step(&before, Step::Confirmed).await;
+    shop.clock.advance_ms(2_000);
+    let from = Some(readable(shop.clock.now().plus_ms(-1_000)));
+    let shop = restart_with(shop, |config| config.seller.as_mut().unwrap().from = from).await;
+    // The clerk looks at everything before it is told of this one.
+    let booking = buy(&shop.guest().await, "B", 1).await;
+    let rows = issued(&shop, 1).await;
+    assert_eq!((&rows[0]["number"], &rows[0]["booking"]), (&json!("A7-1"), &json!(booking)));
+    shop.until_step(&booking, Step::Confirmed).await;
+    shop.organise_plainly("/events/e/close").await;
+    shop.organise("POST", "/events/e/archive", &json!({"why": "it is over"})).await;
+    let report = audited(shop.dir.path()).await;
+    assert_eq!((&report["found"], &report["issued"]["receipts"]), (&json!([]), &json!(1)));
 }
 
 #[tokio::test]

@@ -3,12 +3,14 @@
 use crate::channels::{CODE, sale_with_fans};
 use crate::client::{Answer, Request};
 use crate::limits::{check_let_through, check_told};
+use crate::money_admin::until;
+use crate::paying::{GOOD_CARD, open_paid_event, use_card};
 use crate::shop::{ADMIN_KEY, Shop};
 use onrush_base::auth::hex;
 use onrush_base::auth::keyring::hash;
-use onrush_base::config::Config;
 use onrush_base::config::keys::{KeySettings, Scope};
 use onrush_base::config::limits::PerMin;
+use onrush_base::config::{Config, GatewayName};
 use serde_json::{Value, json};
 use std::time::Instant;
 use strum::VariantArray;
@@ -245,4 +247,81 @@ async fn a_service_jumps_no_queue_and_no_limit() {
     guest.until_active("e").await;
     assert_eq!(hold(2).await.problem().1, "USER_LIMIT_EXCEEDED");
     hold(1).await.expect(201);
+}
+
+/// A shop with a key for each of some works, and a booking that Ann Lee has paid for.
+pub(crate) async fn shop_with_a_buyer() -> (Shop, String) {
+    let keys: [(&str, &[Scope]); 4] = [
+        ("screen", &[Scope::Read]),
+        ("plan", &[Scope::Read, Scope::Stock, Scope::Door]),
+        ("box-office", &[Scope::Read, Scope::Sell]),
+        ("accounts", &[Scope::Read, Scope::Money]),
+    ];
+    let shop = Shop::start_with(|config| {
+        config.gateway = GatewayName::Sandbox;
+        config.keys.extend(keys.map(|(name, scopes)| named(name, scopes)));
+    })
+    .await;
+    open_paid_event(&shop).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let buyer = json!({"name": "Ann Lee", "email": "ann@example.org", "language": "en"});
+    let pay = guest.ask("POST", &format!("/bookings/{booking}/payment")).key("p");
+    let payment = pay.json(&json!({"buyer": buyer})).send().await.expect(201);
+    use_card(&payment.text("url"), GOOD_CARD).await.expect(200);
+    until(&shop, "/bookings?status=confirmed", |found| found["bookings"][0]["buyer"] == buyer)
+        .await;
+    (shop, booking)
+}
+
+#[tokio::test]
+async fn who_only_reads_is_not_told_who_buys_and_finds_nobody() {
+    let (shop, booking) = shop_with_a_buyer().await;
+    let search = async |name: &str, query: &str| -> Vec<Value> {
+        let request = shop.ask("GET", &format!("/admin/bookings?{query}"));
+        let found = request.bearer(&key_of(name)).send().await.expect(200).json();
+        found["bookings"].as_array().unwrap().clone()
+    };
+    let buyer = json!({"name": "Ann Lee", "email": "ann@example.org", "language": "en"});
+    let of_buyer = ["text=ann%40example.org", "text=ANN%40EXAMPLE", "text=nn%20l"];
+    for name in ["screen", "plan"] {
+        for query in ["status=confirmed", &format!("text={booking}"), "text=E."] {
+            let found = search(name, query).await;
+            assert_eq!(found[0]["booking"], json!(booking), "{name} {query}");
+            assert_eq!(found[0].get("buyer"), None, "{name} {query}");
+        }
+        for query in of_buyer {
+            let found = search(name, query).await;
+            assert!(found.is_empty(), "{name} {query}: {found:?}");
+        }
+    }
+    for name in ["box-office", "accounts"] {
+        for query in ["status=confirmed", &format!("text={booking}")].into_iter().chain(of_buyer) {
+            let found = search(name, query).await;
+            assert_eq!(found[0]["booking"], json!(booking), "{name} {query}");
+            assert_eq!(found[0]["buyer"], buyer, "{name} {query}");
+        }
+    }
+}
+
+/// Whatever is added to what may be read comes by here.
+#[tokio::test]
+async fn nothing_that_may_be_read_names_a_buyer() {
+    let (shop, booking) = shop_with_a_buyer().await;
+    let document = Request::new(shop.server.public_addr(), "GET", "/api/openapi.json");
+    let document = document.send().await.expect(200).json();
+    let mut told = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        // The stream does not end; it counts, and knows no bookings.
+        if item["get"]["security"][0]["key"][0] != "read" || path.ends_with("/live") {
+            continue;
+        }
+        let path = path.trim_start_matches("/api/v1").replace("{booking}", &booking);
+        let path = path.replace("{event}", "e").replace("{pool}", "ga").replace("{seat}", "A-1");
+        let answer = shop.ask("GET", &path).bearer(&key_of("screen")).send().await;
+        let text = String::from_utf8(answer.body).unwrap();
+        assert!(!text.contains("Ann Lee") && !text.contains("example.org"), "{path}: {text}");
+        told += usize::from(text.contains(&booking));
+    }
+    assert!(told >= 5, "{told}: bookings, feed, payments, sagas and one saga know it");
 }

@@ -70,6 +70,18 @@ async fn who_signs_in_with_the_admin_key_may_do_what_the_key_may() {
 }
 
 #[tokio::test]
+async fn a_cookie_of_others_with_letters_beyond_ascii_hides_none_of_ours() {
+    let shop = shop().await;
+    let cookie = sign_in(&shop, ADMIN_KEY).await.cookie;
+    let ask = |cookies: String| shop.ask("GET", "/session").header("Cookie", &cookies).send();
+    for cookies in [format!("name=Jürgen; {cookie}"), format!("{cookie}; 席=A-1; theme=dark")] {
+        ask(cookies).await.expect(200);
+    }
+    // A space that is none of ASCII belongs to the name: any page may set such a cookie.
+    ask(format!("name=x;\u{a0}{cookie}")).await.expect(401);
+}
+
+#[tokio::test]
 async fn nothing_changes_without_the_csrf_token_of_the_same_session() {
     let shop = shop().await;
     let browser = sign_in(&shop, ADMIN_KEY).await;

@@ -179,6 +179,8 @@ async fn real_answers_are_as_the_openapi_document_says() {
     ] {
         album.of("GET", &format!("/admin{path}"), admin(path)).await;
     }
+    let search = shop.admin("POST", "/bookings/search").json(&json!({"status": "confirmed"}));
+    album.of("POST", "/admin/bookings/search", search).await;
     let seen: BTreeSet<_> = album.answers.iter().map(|kept| kept["status"].as_u64()).collect();
     assert_eq!(seen, BTreeSet::from([200, 201, 202, 402, 403, 409].map(Some)));
     let document = Request::new(shop.server.public_addr(), "GET", "/api/openapi.json").send().await;

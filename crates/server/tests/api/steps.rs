@@ -4,7 +4,7 @@ use crate::paying::paid_event;
 use crate::seat_maps::small_house;
 use crate::shop::Shop;
 use crate::till::Till;
-use onrush_base::config::{GatewayName, Secret, StripeSettings};
+use onrush_base::config::{Config, GatewayName, Secret, StripeSettings};
 use onrush_core::Command;
 use onrush_core::question::EventNow;
 use onrush_store::Ask;
@@ -12,19 +12,20 @@ use serde_json::{Value, json};
 
 const DAY_MS: i64 = 24 * 3_600_000;
 
-/// A shop whose payments go through Stripe; nobody pays there in these tests.
+/// Has payments go through Stripe, where nobody pays in these tests.
+pub(crate) fn with_stripe(config: &mut Config) {
+    config.gateway = GatewayName::Stripe;
+    config.stripe = Some(StripeSettings {
+        secret_key: Secret::from("sk_test_51OnrushTestsOnly0123456789".to_owned()),
+        webhook_secret: Secret::from("whsec_0123456789onrushtestsonly0123".to_owned()),
+        publishable_key: None,
+        base_url: "http://127.0.0.1:9".into(),
+        delayed_methods: false,
+    });
+}
+
 async fn shop_with_stripe() -> Shop {
-    Shop::start_with(|config| {
-        config.gateway = GatewayName::Stripe;
-        config.stripe = Some(StripeSettings {
-            secret_key: Secret::from("sk_test_51OnrushTestsOnly0123456789".to_owned()),
-            webhook_secret: Secret::from("whsec_0123456789onrushtestsonly0123".to_owned()),
-            publishable_key: None,
-            base_url: "http://127.0.0.1:9".into(),
-            delayed_methods: false,
-        });
-    })
-    .await
+    Shop::start_with(with_stripe).await
 }
 
 impl Shop {

@@ -2,12 +2,14 @@
 
 use crate::client::Events;
 use crate::limits::{check_let_through, until_limited};
+use crate::sandboxed::now_s;
 use crate::shop::{ADMIN_KEY, Shop};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ed25519_dalek::{Signature, VerifyingKey};
 use hmac::{Hmac, KeyInit, Mac};
 use onrush_base::config::{JwksSource, ShopTokens};
+use onrush_core::Time;
 use serde_json::{Value, json};
 use sha2::Sha256;
 use std::os::unix::fs::PermissionsExt;
@@ -102,6 +104,35 @@ async fn a_shop_token_that_lacks_a_claim_is_told_which() {
 }
 
 #[tokio::test]
+async fn a_shop_token_goes_by_the_systems_clock_whatever_the_engine_s_shows() {
+    const SECRET: &str = "a shared secret of at least 32 bytes";
+    let shop = Shop::start_with(|config| {
+        config.shop_tokens =
+            Some(ShopTokens::shared(SECRET.to_owned().into(), "https://shop.example", "onrush"));
+    })
+    .await;
+    let ask = |times: [(&str, i64); 2]| {
+        let mut claims = json!({"sub": "42", "iss": "https://shop.example", "aud": "onrush"});
+        for (name, time_s) in times {
+            claims[name] = json!(time_s);
+        }
+        shop.ask("GET", "/bookings").bearer(&shop_token(SECRET, &claims)).send()
+    };
+    // A clock that was an hour ahead was corrected: the engine goes on from where it is.
+    shop.clock.advance_ms(3_600_000);
+    ask([("exp", now_s() + 300), ("nbf", now_s() - 300)]).await.expect(200);
+    let old = ask([("exp", now_s() - 1), ("nbf", now_s() - 300)]).await;
+    assert_eq!(old.problem(), (401, "TOKEN_EXPIRED".into()));
+    // It lags behind a clock that was set forward.
+    shop.clock.set(Time((now_s() - 60) * 1_000));
+    ask([("exp", now_s() + 300), ("nbf", now_s())]).await.expect(200);
+    // The shop's own clock may be a minute ahead.
+    ask([("exp", now_s() + 300), ("nbf", now_s() + 55)]).await.expect(200);
+    let early = ask([("exp", now_s() + 300), ("nbf", now_s() + 120)]).await;
+    assert_eq!(early.problem(), (401, "TOKEN_INVALID".into()));
+}
+
+#[tokio::test]
 async fn a_shop_token_by_a_published_key_is_a_visitors() {
     use ed25519_dalek::{Signer, SigningKey};
     let key = SigningKey::from_bytes(&[7; 32]);
@@ -138,6 +169,28 @@ async fn a_shop_token_by_a_published_key_is_a_visitors() {
     assert_eq!(hold(shared).await.problem(), (401, "TOKEN_INVALID".into()));
     // Guests are as before.
     shop.guest().await.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_shop_token_whose_key_nobody_could_ever_look_up_is_to_come_again() {
+    let shop = Shop::start_with(|config| {
+        let secret = "a shared secret of at least 32 bytes".to_owned().into();
+        let mut tokens = ShopTokens::shared(secret, "https://shop.example", "onrush");
+        let nowhere = config.data.join("nowhere.json");
+        (tokens.secret, tokens.jwks) = (None, Some(JwksSource::File(nowhere)));
+        config.shop_tokens = Some(tokens);
+    })
+    .await;
+    let ask = |alg: &str| {
+        let header = json!({"alg": alg, "kid": "one"}).to_string();
+        let token = format!("{}.e30.AAAA", BASE64_URL_SAFE_NO_PAD.encode(header));
+        shop.ask("GET", "/bookings").bearer(&token).send()
+    };
+    let answer = ask("EdDSA").await;
+    assert_eq!(answer.problem(), (503, "SHOP_KEYS_UNAVAILABLE".into()));
+    assert_eq!(answer.header("retry-after"), Some("10"));
+    assert_eq!(ask("none").await.problem(), (401, "TOKEN_INVALID".into()));
+    shop.guest().await.get("/bookings").await.expect(200);
 }
 
 #[tokio::test]

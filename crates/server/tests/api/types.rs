@@ -1,5 +1,6 @@
 //! Ticket types over HTTP: set up, named, paid for, shown at the door, and their history.
 
+use crate::money_admin::{unchunked, until};
 use crate::prices::taxed_sale;
 use crate::shop::{ADMIN_KEY, Shop};
 use onrush_base::config::GatewayName;
@@ -109,6 +110,29 @@ async fn one_line_mixes_types_and_its_quote_its_booking_and_its_summary_agree() 
     }
     let shown = guest.get(&format!("/bookings/{booking}")).await.expect(200).json();
     assert_eq!(shown["types"], types);
+}
+
+#[tokio::test]
+async fn the_table_of_bookings_tells_how_many_units_are_of_which_type() {
+    let shop = Shop::start().await;
+    sale_with_types(&shop).await;
+    let guest = shop.guest().await;
+    guest.hold("e", "typed", &mixed()).await.expect(201);
+    let gone = json!({"category": "Stalls", "types": [], "by": "ann", "why": "over"});
+    shop.organise("PUT", "/events/e/types", &gone).await;
+    let seat = json!({"pools": {}, "seats": ["A-3"]});
+    shop.guest().await.hold("e", "untyped", &seat).await.expect(201);
+    let are_two = |answer: &Value| answer["bookings"].as_array().unwrap().len() == 2;
+    until(&shop, "/bookings", are_two).await;
+    let table = shop.admin("GET", "/bookings.csv").send().await.expect(200);
+    let text = unchunked(&table);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    assert_eq!(reader.headers().unwrap().iter().next_back(), Some("types"));
+    let rows = reader.records().map(Result::unwrap);
+    let mut types: Vec<String> =
+        rows.map(|row| row.iter().next_back().unwrap().to_owned()).collect();
+    types.sort();
+    assert_eq!(types, ["", "ga=2*adult ga=1*child A-1=1*adult A-2=1*child"]);
 }
 
 #[tokio::test]

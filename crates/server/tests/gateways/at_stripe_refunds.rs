@@ -2,11 +2,13 @@
 
 use crate::at_stripe::{StripeShop, pay, paying};
 use crate::fake_stripe::Trouble;
+use onrush_base::config::relay::WebhookSettings;
+use onrush_base::config::{CertificateSettings, Config, Secret};
 use onrush_core::saga::{Stage, Step};
 use onrush_ledger::money::{Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::SagaRecord;
 use onrush_saga::Action;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A booking that is paid for, and its payments: declined ones, and the one that paid.
 async fn paid_after(at: &StripeShop, declined: usize) -> (String, Vec<String>) {
@@ -47,6 +49,54 @@ fn refund_of<'a>(record: &'a SagaRecord, payment: &str) -> &'a str {
 fn status_of(record: &SagaRecord, payment: &str) -> Option<RefundStatus> {
     let mut refunds = record.refunds.iter().rev();
     refunds.find(|refund| refund.payment.as_str() == payment).map(|refund| refund.status)
+}
+
+/// Nobody listens there: what is to be told waits in the ledger.
+fn tell_nobody(config: &mut Config) {
+    config.webhooks = vec![WebhookSettings {
+        name: "crm".into(),
+        url: "https://localhost:1/hook".into(),
+        secret: Secret::from("a secret for tests only".to_owned()),
+        kinds: None,
+        allow_private: true,
+        certificates: CertificateSettings::default(),
+    }];
+}
+
+/// What is told of a payment's money that went back: each message's kind, and what it says.
+async fn told_of(at: &StripeShop, booking: &str, payment: &str) -> Vec<(String, Value)> {
+    let ledger = at.shop.server.ledger();
+    let about = ledger.messages_about(vec![booking.parse().unwrap()]).await.unwrap();
+    let told = about.into_iter().map(|message| {
+        let said: Value = serde_json::from_str(&message.body).unwrap();
+        (message.kind, said)
+    });
+    let refunds = told.filter(|(kind, said)| {
+        ["booking_refunded", "payment_late_refunded"].contains(&kind.as_str())
+            && said["payment"] == payment
+    });
+    refunds.collect()
+}
+
+#[tokio::test]
+async fn who_is_told_of_a_refund_is_told_how_the_booking_stands() {
+    let at = StripeShop::start_with("", tell_nobody).await;
+    let (booking, payments) = paid_after(&at, 1).await;
+    comes_late(&at, &payments[0]).await;
+    at.until(&booking, |record| record.strays().next().is_none() && !record.refunds.is_empty())
+        .await;
+    let stray = told_of(&at, &booking, &payments[0]).await;
+    let [(kind, said)] = &*stray else { panic!("{stray:?}") };
+    let status = said["booking_status"].as_str();
+    assert_eq!((kind.as_str(), status), ("payment_late_refunded", Some("confirmed")));
+
+    let cancel = format!("/events/e/bookings/{booking}/cancel");
+    at.shop.organise("POST", &cancel, &json!({"by": "crew", "why": "rain"})).await;
+    at.until(&booking, |record| record.saga.step == Step::Failed).await;
+    let own = told_of(&at, &booking, &payments[1]).await;
+    let [(kind, said)] = &*own else { panic!("{own:?}") };
+    let status = said["booking_status"].as_str();
+    assert_eq!((kind.as_str(), status), ("booking_refunded", Some("cancelled")));
 }
 
 /// A cancelled booking with two refunds, at both of which Stripe works: the stray's, and its own.
@@ -216,7 +266,11 @@ async fn stray_money_goes_back_while_a_debit_that_is_too_late_is_under_way() {
 #[tokio::test]
 async fn a_part_is_not_given_back_twice_when_a_refund_that_failed_is_made_after_all() {
     // One failure uses up the saga's patience: nobody asks between the lines.
-    let at = StripeShop::start_with("", |config| config.saga.tries = 1).await;
+    let configure = |config: &mut Config| {
+        tell_nobody(config);
+        config.saga.tries = 1;
+    };
+    let at = StripeShop::start_with("", configure).await;
     let (booking, payments) = paid_after(&at, 0).await;
     at.fake.hold_refunds();
     let cancel = format!("/events/e/bookings/{booking}/cancel");
@@ -231,11 +285,11 @@ async fn a_part_is_not_given_back_twice_when_a_refund_that_failed_is_made_after_
     at.until(&booking, |record| record.saga.stuck.is_some()).await;
 
     at.fake.revoke_key(true);
-    let retry = async || {
+    let act = async |action: Action| {
         let sagas = at.shop.server.sagas();
-        sagas.act(&booking.parse().unwrap(), Action::Retry, "crew").await.unwrap();
+        sagas.act(&booking.parse().unwrap(), action, "crew").await.unwrap();
     };
-    retry().await;
+    act(Action::Retry).await;
     at.until(&booking, |record| record.saga.stuck.is_some()).await;
     at.fake.revoke_key(false);
     let told = at.fake.events().len();
@@ -244,15 +298,26 @@ async fn a_part_is_not_given_back_twice_when_a_refund_that_failed_is_made_after_
     for _ in 0..2 {
         let record = at.until(&booking, |record| record.saga.stuck.is_some()).await;
         assert_eq!(at.fake.refunds().len(), 1, "{record:?}");
-        retry().await;
+        assert!(told_of(&at, &booking, &payments[0]).await.is_empty(), "another one may be made");
+        act(Action::Retry).await;
     }
+
+    // The other one is not to be made any more: what was made is told.
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+    act(Action::Release).await;
+    let told = told_of(&at, &booking, &payments[0]).await;
+    let [(kind, said)] = &*told else { panic!("{told:?}") };
+    let expected = json!({"refund_minor": 500, "currency": "EUR", "payment": payments[0],
+        "why": "the refund was made after all", "booking_status": "cancelled"});
+    assert_eq!((kind.as_str(), said), ("booking_refunded", &expected));
+    assert_eq!(at.fake.refunds().len(), 1);
 }
 
 /// Another payment's refund failed, and has an operator end the saga: what Stripe works on goes on.
 #[tokio::test]
 async fn a_release_leaves_a_refund_alone_that_the_gateway_works_on() {
-    for failed in [0, 1] {
-        let at = StripeShop::start().await;
+    for (failed, kind) in [(0, "payment_late_refunded"), (1, "booking_refunded")] {
+        let at = StripeShop::start_with("", tell_nobody).await;
         let (booking, payments) = two_under_way(&at).await;
         let sent = &payments[1 - failed];
         let record = at.saga_record(&booking).await;
@@ -269,6 +334,13 @@ async fn a_release_leaves_a_refund_alone_that_the_gateway_works_on() {
         let by_hand: Vec<_> = record.refunds.iter().filter(by_hand).collect();
         assert_eq!(by_hand.len(), 1, "{record:?}");
         assert_eq!(by_hand[0].payment.as_str(), payments[failed]);
+        let told_by_hand = told_of(&at, &booking, &payments[failed]).await;
+        let [(told_as, said)] = &*told_by_hand else { panic!("{told_by_hand:?}") };
+        let expected = json!({"refund_minor": 2_500, "currency": "EUR", "payment": payments[failed],
+            "why": "given back by other means than the gateway", "booking_status": "cancelled",
+            "by_hand": true});
+        assert_eq!((told_as.as_str(), said), (kind, &expected));
+        assert!(told_of(&at, &booking, sent).await.is_empty(), "the gateway is still at it");
 
         let told = at.fake.events().len();
         at.fake.settle_refund(refund_of(&record, sent), "succeeded", "refund.updated");
@@ -280,6 +352,15 @@ async fn a_release_leaves_a_refund_alone_that_the_gateway_works_on() {
             .await;
         assert_eq!(status_of(&record, sent), Some(RefundStatus::Done));
         assert_eq!(record.saga.stuck, None);
+
+        // The gateway has made after all what it would not: what was told is not told again.
+        let first = refund_of(&record, &payments[failed]);
+        let told = at.fake.events().len();
+        at.fake.settle_refund(first, "succeeded", "refund.updated");
+        at.bring_from(told).await;
+        let record = at.until(&booking, |record| record.saga.stuck.is_some()).await;
+        assert!(record.refunds.iter().all(|row| row.status == RefundStatus::Done), "{record:?}");
+        assert_eq!(told_of(&at, &booking, &payments[failed]).await, told_by_hand);
     }
 }
 
@@ -301,4 +382,33 @@ async fn a_refund_at_the_desk_is_seen_although_as_much_was_given_back_by_hand() 
     at.bring_from(told).await;
     let list = at.shop.admin("GET", "/desk").send().await.expect(200).json();
     assert_eq!(list["entries"][0]["amount_minor"], 2_500, "{list}");
+}
+
+/// A part of the present payment came back from the desk: a stray's refund at Stripe is no part of that.
+#[tokio::test]
+async fn a_release_of_a_part_leaves_another_payments_refund_alone() {
+    let at = StripeShop::start().await;
+    let (booking, payments) = paid_after(&at, 1).await;
+    let told = at.fake.events().len();
+    at.fake.refund_at_desk(&payments[1], 1_000);
+    at.bring_from(told).await;
+    at.fake.hold_refunds();
+    comes_late(&at, &payments[0]).await;
+    let cancel = format!("/events/e/bookings/{booking}/cancel");
+    at.shop.organise("POST", &cancel, &json!({"by": "crew", "why": "rain"})).await;
+    let are_sent = |record: &SagaRecord| {
+        payments.iter().all(|payment| status_of(record, payment) == Some(RefundStatus::Sent))
+    };
+    at.until(&booking, are_sent).await;
+    let told = at.fake.events().len();
+    at.fake.bounce_at_desk();
+    at.bring_from(told).await;
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+    let sagas = at.shop.server.sagas();
+    sagas.act(&booking.parse().unwrap(), Action::Release, "crew").await.unwrap();
+    let record = at.saga_record(&booking).await;
+    assert_eq!(status_of(&record, &payments[0]), Some(RefundStatus::Sent), "{record:?}");
+    let by_hand = record.refunds.iter().filter(|row| row.cause == RefundCause::ByHand);
+    let by_hand: Vec<_> = by_hand.map(|row| (row.payment.as_str(), row.amount_minor)).collect();
+    assert_eq!(by_hand, [(payments[1].as_str(), 1_000)]);
 }

@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::routing::get;
 use bytes::Bytes;
+use futures_util::StreamExt;
 use onrush_base::http_client::{AddressPolicy, CallError, HttpClient, MAX_ANSWER_BYTES};
 use onrush_serve::{listen, serve_router};
 use std::net::SocketAddr;
@@ -93,6 +94,29 @@ async fn answers_that_are_too_long_or_too_late_or_cut_off_are_errors() {
     assert_eq!(call("/long", TIMEOUT_MS).await.err(), Some(CallError::TooLong));
     assert_eq!(call("/never", 20).await.err(), Some(CallError::TimedOut));
     assert!(matches!(call("/cut", TIMEOUT_MS).await, Err(CallError::Broken(_))));
+}
+
+/// Where only the status counts, nothing that follows makes a difference.
+#[tokio::test]
+async fn a_status_is_an_answer_whatever_follows_it() {
+    let never_ends = || async {
+        let part = futures_util::stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"x"))]);
+        Body::from_stream(part.chain(futures_util::stream::pending()))
+    };
+    let router = Router::new()
+        .route("/", get(|| async { StatusCode::ACCEPTED }))
+        .route("/long", get(|| async { (StatusCode::GONE, vec![b'x'; 2 * MAX_ANSWER_BYTES]) }))
+        .route("/slow", get(never_ends))
+        .route("/never", get(std::future::pending::<()>));
+    let served = serve(router);
+    let client = HttpClient::new(AddressPolicy::Any);
+    let status_of = async |path: &str, timeout_ms| {
+        client.status_of(to(&format!("http://{}{path}", served.address)), timeout_ms).await
+    };
+    assert_eq!(status_of("/", TIMEOUT_MS).await, Ok(StatusCode::ACCEPTED));
+    assert_eq!(status_of("/long", TIMEOUT_MS).await, Ok(StatusCode::GONE));
+    assert_eq!(status_of("/slow", TIMEOUT_MS).await, Ok(StatusCode::OK));
+    assert_eq!(status_of("/never", 20).await, Err(CallError::TimedOut));
 }
 
 /// Whoever asks for `https` gets TLS or nothing.

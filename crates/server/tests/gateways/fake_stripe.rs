@@ -1,5 +1,7 @@
 //! A server that speaks as much of Stripe's API as we use, strictly, and fails on request.
 
+mod desk;
+
 use crate::fake_stripe_form::{
     Form, Reply, check_charge, check_headers, failure, invalid, is_method,
 };
@@ -100,33 +102,6 @@ impl FakeStripe {
         self.books().revoked = revoked;
     }
 
-    /// Somebody pays the same order again, by another intent with the same metadata: at the desk,
-    /// or by a page of their own.
-    pub(crate) fn pay_again(&self, payment: &str) {
-        let mut books = self.books();
-        let first = books.intents.iter().find(|it| it["metadata"]["payment"] == payment);
-        let mut second = first.expect("it was created").clone();
-        second["id"] = json!(format!("pi_{}", books.intents.len()));
-        second["status"] = json!("succeeded");
-        second["amount_received"] = second["amount"].clone();
-        books.intents.push(second.clone());
-        books.tell("payment_intent.succeeded", second);
-    }
-
-    /// Money of the last intent goes back from the desk: nothing of ours is in the refund's metadata.
-    pub(crate) fn refund_at_desk(&self, payment: &str, amount: i64) {
-        let mut books = self.books();
-        let found = books.intents.iter().rfind(|it| it["metadata"]["payment"] == payment);
-        let intent = found.expect("it was created").clone();
-        let made = json!({
-            "id": format!("re_{}", books.refunds.len()), "object": "refund", "amount": amount,
-            "currency": intent["currency"], "payment_intent": intent["id"], "metadata": {},
-            "status": "succeeded", "failure_reason": null, "reason": "requested_by_customer",
-        });
-        books.refunds.push(made.clone());
-        books.tell("refund.created", made);
-    }
-
     /// Has refunds wait from now on, as they do for an account that has no money.
     pub(crate) fn hold_refunds(&self) {
         self.books().refunds_wait = true;
@@ -135,44 +110,6 @@ impl FakeStripe {
     /// Has a refund have `null` for metadata, which the API's documents allow.
     pub(crate) fn forget_metadata(&self, refund: usize) {
         self.books().refunds[refund]["metadata"] = Value::Null;
-    }
-
-    /// Tells how much of a payment's charge went back altogether, as Stripe does after each refund.
-    pub(crate) fn tell_of_refunds(&self, payment: &str) {
-        let mut books = self.books();
-        let found = books.intents.iter().rfind(|it| it["metadata"]["payment"] == payment);
-        let intent = found.expect("it was created").clone();
-        let of_it = books.refunds.iter().filter(|it| it["payment_intent"] == intent["id"]);
-        let back: i64 = of_it.map(|it| it["amount"].as_i64().unwrap()).sum();
-        let charge = json!({
-            "id": "ch_1", "object": "charge", "amount": intent["amount"], "amount_refunded": back,
-            "currency": intent["currency"], "payment_intent": intent["id"], "metadata": intent["metadata"],
-            "refunded": intent["amount"] == back,
-        });
-        books.tell("charge.refunded", charge);
-    }
-
-    /// The buyer's bank takes the money back, for now.
-    pub(crate) fn dispute(&self, payment: &str, reason: &str) {
-        let mut books = self.books();
-        let found = books.intents.iter().find(|it| it["metadata"]["payment"] == payment);
-        let intent = found.expect("it was created").clone();
-        let dispute = json!({
-            "id": format!("dp_{}", books.disputes.len()), "object": "dispute", "amount": intent["amount"],
-            "currency": intent["currency"], "charge": "ch_1", "payment_intent": intent["id"],
-            "reason": reason, "status": "needs_response", "metadata": {},
-        });
-        books.disputes.push(dispute.clone());
-        books.tell("charge.dispute.created", dispute);
-    }
-
-    /// The last dispute is decided.
-    pub(crate) fn close_dispute(&self, status: &str) {
-        let mut books = self.books();
-        let dispute = books.disputes.last_mut().expect("there is one");
-        dispute["status"] = json!(status);
-        let dispute = dispute.clone();
-        books.tell("charge.dispute.closed", dispute);
     }
 
     /// Forgets what was answered under keys, as happens after a day.
@@ -193,13 +130,14 @@ impl FakeStripe {
         self.books().requests.clone()
     }
 
-    fn change(&self, payment: &str, event: &str, change: impl FnOnce(&mut Value)) {
+    fn change(&self, payment: &str, event: &str, change: impl FnOnce(&mut Value)) -> Value {
         let mut books = self.books();
         let found = books.intents.iter_mut().find(|it| it["metadata"]["payment"] == payment);
         let intent = found.expect("it was created");
         change(intent);
         let snapshot = intent.clone();
-        books.tell(event, snapshot);
+        books.tell(event, snapshot.clone());
+        snapshot
     }
 
     /// The buyer confirms with a good card, unless it is too late.
@@ -242,13 +180,22 @@ impl FakeStripe {
         });
     }
 
+    /// Another amount is taken than was asked for.
+    pub(crate) fn take_other(&self, payment: &str, amount: i64) {
+        self.change(payment, "payment_intent.succeeded", |intent| {
+            intent["status"] = json!("succeeded");
+            intent["amount_received"] = json!(amount);
+        });
+    }
+
     /// The bank sets free what was set aside, as it does after some days.
     pub(crate) fn lapse(&self, payment: &str) {
-        self.change(payment, "payment_intent.canceled", |intent| {
+        let lapsed = self.change(payment, "payment_intent.canceled", |intent| {
             intent["status"] = json!("canceled");
             intent["cancellation_reason"] = json!("automatic");
             intent["amount_capturable"] = json!(0);
         });
+        self.books().set_free(&lapsed);
     }
 
     /// The buyer's card is declined.
@@ -500,11 +447,15 @@ impl Books {
                     let message = format!("You cannot cancel it while its status is {status}.");
                     return Err(invalid("payment_intent_unexpected_state", &message));
                 }
+                let was_set_aside = status == "requires_capture";
                 intent["status"] = json!("canceled");
                 intent["amount_capturable"] = json!(0);
                 intent["cancellation_reason"] = json!(reason);
                 let snapshot = intent.clone();
                 self.tell("payment_intent.canceled", snapshot.clone());
+                if was_set_aside {
+                    self.set_free(&snapshot);
+                }
                 Ok((200, snapshot))
             }
             ["v1", "refunds"] => self.refund(form),

@@ -228,6 +228,22 @@ async fn sandbox_that_others_could_reach_does_not_start_unless_allowed() {
 }
 
 #[tokio::test]
+async fn sandbox_on_all_addresses_sends_buyers_to_one_of_them() {
+    for (public_host, host) in [(None, "127.0.0.1"), (Some("tickets.example"), "tickets.example")] {
+        let stage = Stage::start_with(|config| {
+            config.listen = "0.0.0.0:0".parse().unwrap();
+            config.allow_sandbox = true;
+            config.public_host = public_host.map(str::to_owned);
+        });
+        let stage = stage.await;
+        let port = stage.sandbox.address().port();
+        assert_eq!(stage.sandbox.base_url(), format!("http://127.0.0.1:{port}"));
+        let answer = stage.api("POST", "/v1/payments", "p", &body(&order("p"))).await;
+        assert_eq!(answer.json()["url"], format!("http://{host}:{port}/pay/p"));
+    }
+}
+
+#[tokio::test]
 async fn two_sandboxes_cannot_share_a_directory() {
     let stage = Stage::start().await;
     let second = Sandbox::start(config(stage.file().parent().unwrap())).await;

@@ -144,7 +144,8 @@ async fn what_the_bank_set_free_is_cancelled() {
     rig.fake.pay("p");
     rig.fake.lapse("p");
     for answer in [rig.gateway.capture(&order).await, rig.gateway.status(&order).await] {
-        assert_eq!(answer, Ok(Standing::Cancelled { why: "automatic".into() }));
+        let (reference, why) = (Some("pi_0".into()), "automatic".into());
+        assert_eq!(answer, Ok(Standing::Cancelled { reference, why }));
     }
 }
 
@@ -329,7 +330,8 @@ async fn events_tell_where_payments_and_refunds_stand() {
     assert_eq!(news[2], payment(&paid, declined));
     let captured = Standing::Captured { reference, amount_minor: 1_250, currency: paid.currency };
     assert_eq!(news[3], payment(&paid, captured));
-    assert_eq!(news[4], payment(&dropped, Standing::Cancelled { why: "abandoned".into() }));
+    let (reference, why) = (Some("pi_1".into()), "abandoned".into());
+    assert_eq!(news[4], payment(&dropped, Standing::Cancelled { reference, why }));
     let reference = "re_0".to_owned();
     let of_refund = |standing| {
         let (payment, refund) = (paid.payment.clone(), refund.refund.clone());

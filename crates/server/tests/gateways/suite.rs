@@ -5,7 +5,7 @@ use crate::fake_stripe_form::SECRET_KEY;
 use crate::stage::{GOOD_CARD, Stage, order, secret};
 use onrush_saga::gateway::stripe::StripeGateway;
 use onrush_saga::gateway::{Gateway, Order};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A gateway with its other side: the buyer, and what goes wrong.
 pub(crate) trait Rig {
@@ -103,10 +103,15 @@ impl Rig for StripeRig {
     }
 
     async fn money(&self) -> (i64, i64) {
-        let sum = |all: Vec<serde_json::Value>, member: &str| {
+        let sum = |all: &[Value], member: &str| -> i64 {
             all.iter().map(|it| it[member].as_i64().unwrap()).sum()
         };
-        (sum(self.fake.intents(), "amount_received"), sum(self.fake.refunds(), "amount"))
+        let (intents, mut refunds) = (self.fake.intents(), self.fake.refunds());
+        // What was only set aside and is free again is told as of a refund, and none went back.
+        let took_money = |it: &Value| it["amount_received"] != 0;
+        let is_of = |it: &Value, refund: &Value| it["id"] == refund["payment_intent"];
+        refunds.retain(|refund| intents.iter().any(|it| is_of(it, refund) && took_money(it)));
+        (sum(&intents, "amount_received"), sum(&refunds, "amount"))
     }
 
     async fn payments(&self) -> usize {

@@ -14,7 +14,7 @@ use onrush_core::ids::BookingId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::tax::Tax;
 use onrush_ledger::booking::{Buyer, BuyerOf};
-use onrush_relay::letter::{Facts, compose};
+use onrush_relay::letter::{Facts, RefundBy, compose};
 use onrush_testkit::golden;
 use serde_json::{Value, json};
 
@@ -37,18 +37,18 @@ async fn shop(sink: &Sink) -> Shop {
     shop
 }
 
-fn buyer(name: &str, email: &str, language: &str) -> Option<Buyer> {
+pub(crate) fn buyer(name: &str, email: &str, language: &str) -> Option<Buyer> {
     let [name, email, language] = [name, email, language].map(str::to_owned);
     Some(Buyer { name, email, language })
 }
 
-fn header<'m>(mail: &'m Value, name: &str) -> Option<&'m str> {
+pub(crate) fn header<'m>(mail: &'m Value, name: &str) -> Option<&'m str> {
     let headers = mail["headers"].as_array().unwrap();
     let found = headers.iter().find(|header| header[0].as_str().unwrap() == name)?;
     found[1].as_str()
 }
 
-async fn codes(guest: &Guest<'_>, booking: &str) -> Vec<String> {
+pub(crate) async fn codes(guest: &Guest<'_>, booking: &str) -> Vec<String> {
     let tickets = guest.get(&format!("/bookings/{booking}/tickets")).await.expect(200).json();
     let tickets = tickets["tickets"].as_array().unwrap().iter();
     tickets.map(|ticket| ticket["code"].as_str().unwrap().to_owned()).collect()
@@ -109,7 +109,7 @@ async fn a_buyer_is_written_to_in_his_language_and_cannot_smuggle_headers() {
         shop.organise("POST", &path, &json!({"payment": "till-1"})).await;
         let mail = sink.next().await;
         assert_eq!(mail["to"], json!(["ann@post.example"]));
-        assert_eq!(header(&mail, "Subject"), Some("บัตรของคุณ: Paid"));
+        assert_eq!(header(&mail, "Subject"), Some("ตั๋วของคุณ: Paid"));
         assert_eq!(header(&mail, "Bcc"), None);
         let html = mail["html"].as_str().unwrap();
         assert_eq!(html.contains("&lt;b&gt;"), is_greeted, "{html}");
@@ -193,7 +193,7 @@ async fn a_mailbox_that_does_not_exist_is_a_dead_letter_that_names_nobody_and_ca
 }
 
 /// The link in a mail's text, behind this address.
-fn link_behind(mail: &Value, address: &str) -> String {
+pub(crate) fn link_behind(mail: &Value, address: &str) -> String {
     let text = mail["text"].as_str().unwrap();
     let at = text.find(address).unwrap_or_else(|| panic!("no {address}: {text}"));
     text[at + address.len()..].split_whitespace().next().unwrap().to_owned()
@@ -573,6 +573,7 @@ fn mails_say_what_they_said_in_every_language() {
                 tax: Some(tax.clone()),
                 currency: "EUR".parse().unwrap(),
                 refund_minor: if kind == BOOKING_CONFIRMED { 0 } else { 12_000 },
+                refund_by: RefundBy::Gateway,
                 why: if is_cancelled { "rain" } else { "" },
                 late,
                 booked: late,

@@ -1,5 +1,6 @@
 //! Telling people: mail through a real SMTP server, webhooks to a real receiver, dead letters and replay.
 
+mod again;
 #[path = "../api/client.rs"]
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod client;

@@ -25,7 +25,12 @@ async fn mail_that_a_server_refuses_over_and_over_is_seen_to_wait() {
     let mut sink = Sink::start();
     let shop = Shop::start_with(|config| with_mail(config, &sink)).await;
     // Before there was any: an alert sees growth from 0 on.
-    for metric in ["onrush_outbox_waiting", "onrush_outbox_oldest_seconds", "onrush_dead_letters"] {
+    for metric in [
+        "onrush_outbox_waiting",
+        "onrush_outbox_oldest_seconds",
+        "onrush_outbox_last_arrival_seconds",
+        "onrush_dead_letters",
+    ] {
         assert_eq!(of_mail(&shop, metric).await, 0.0, "{metric}");
     }
     shop.flash_sale("e").await;
@@ -44,10 +49,12 @@ async fn mail_that_a_server_refuses_over_and_over_is_seen_to_wait() {
     assert_eq!(of_mail(&shop, "onrush_outbox_overdue_seconds").await, 0.0);
     let oldest_s = of_mail(&shop, "onrush_outbox_oldest_seconds").await;
     assert!(oldest_s > 600.0, "{oldest_s}");
+    assert_eq!(of_mail(&shop, "onrush_outbox_last_arrival_seconds").await, 0.0);
 
     sink.set_busy(false);
     shop.pass_to_next("mail").await;
     assert_eq!(sink.next().await["to"], json!(["ann@post.example"]));
     assert_eq!(shop.settled("mail").await, None);
     assert_eq!(of_mail(&shop, "onrush_outbox_oldest_seconds").await, 0.0);
+    assert!(of_mail(&shop, "onrush_outbox_last_arrival_seconds").await > 0.0);
 }

@@ -38,13 +38,25 @@ async fn hear(State((status, got)): State<Ears>, headers: HeaderMap, body: Bytes
     status
 }
 
+/// The same with an answer that nobody asked for.
+async fn hear_and_talk(
+    ears: State<Ears>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> (StatusCode, Vec<u8>) {
+    (hear(ears, headers, body).await, vec![b'x'; 2 << 20])
+}
+
 impl Receiver {
     async fn start(status: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, got) = mpsc::unbounded_channel();
         let status = Arc::new(AtomicU16::new(status));
-        let router = Router::new().route("/hook", post(hear)).with_state((status.clone(), sender));
+        let router = Router::new()
+            .route("/hook", post(hear))
+            .route("/talks", post(hear_and_talk))
+            .with_state((status.clone(), sender));
         // It ends with the test's runtime.
         tokio::spawn(onrush_serve::serve_router(listener, router, std::future::pending()));
         Self { address, status, got }
@@ -143,6 +155,20 @@ async fn after_three_days_a_message_is_given_up_and_can_be_replayed() {
     assert_eq!(replayed.expect(200).json(), json!({"replayed": 1}));
     assert_eq!(receiver.next().await, first);
     assert_eq!(shop.settled(CHANNEL).await, None);
+    let none = shop.admin("GET", "/messages/dead").send().await.expect(200).json();
+    assert_eq!(none, json!({"messages": []}));
+}
+
+#[tokio::test]
+async fn a_receiver_that_answers_at_length_was_told() {
+    let mut receiver = Receiver::start(200).await;
+    let url = format!("http://{}/talks", receiver.address);
+    let shop = shop(WebhookSettings { url, ..receiver.settings() }).await;
+    let guest = shop.guest().await;
+    guest.book(&json!({"pools": {"ga": 1}}), None).await;
+    receiver.next().await;
+    assert_eq!(shop.settled(CHANNEL).await, None);
+    assert!(receiver.got.try_recv().is_err());
     let none = shop.admin("GET", "/messages/dead").send().await.expect(200).json();
     assert_eq!(none, json!({"messages": []}));
 }

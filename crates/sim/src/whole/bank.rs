@@ -334,7 +334,9 @@ fn standing(payment: &PaymentId, entry: &Entry) -> Standing {
             Standing::Authorised { reference, card }
         }
         State::Declined => Standing::Declined { reference, why: "insufficient_funds".into() },
-        State::Cancelled => Standing::Cancelled { why: "cancelled".into() },
+        State::Cancelled => {
+            Standing::Cancelled { reference: Some(reference), why: "cancelled".into() }
+        }
         State::Captured => match entry.currency {
             Some(currency) => {
                 Standing::Captured { reference, amount_minor: entry.amount_minor, currency }
@@ -489,7 +491,9 @@ impl Gateway for Bank {
         Box::pin(async move {
             let lost = self.way().await?;
             let book = self.book();
-            let found = book.entries.iter().find(|(payment, _)| reference(payment) == name);
+            let found = book.entries.iter().find(|(payment, entry)| {
+                entry.state == State::Captured && reference(payment) == name
+            });
             let ours = found.and_then(|(payment, entry)| {
                 Some(Ours { payment: payment.clone(), booking: entry.booking.clone()? })
             });

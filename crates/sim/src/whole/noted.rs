@@ -1,5 +1,5 @@
-//! What is noted of a sale by those around the server, for the judges: tickets and scans, what the
-//! organiser asked for, and what the box office took.
+//! What is noted of a sale by those around the server, for the judges: tickets and scans, receipts,
+//! what the organiser asked for, and what the box office took.
 
 use onrush_core::ids::{BookingId, EventId};
 use serde_json::Value;
@@ -14,6 +14,14 @@ pub(super) struct Ticket {
     pub(super) unit: String,
     /// How often the server had begun again from before, when it was bought.
     pub(super) restores: u64,
+}
+
+/// A receipt or credit note that a buyer was shown.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub(super) document: Value,
+    /// How often a ledger had been lost or put back by then.
+    pub(super) losses: u64,
 }
 
 /// What a scanner said.

@@ -115,6 +115,9 @@ impl Organiser {
             body["starts_at"] = START.plus_ms(30 * 24 * 3_600_000).0.into();
             body["refunds"] = json!([{ "days_before": 1, "percent": percent }]);
         }
+        if let Some(tax) = &settings.tax {
+            body["tax"] = json!({ "name": &*tax.name, "rate_bp": tax.rate_bp });
+        }
         if let Some(limit) = settings.max_per_card {
             body["max_per_card"] = limit.into();
         }

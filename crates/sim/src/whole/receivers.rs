@@ -3,7 +3,7 @@
 
 use super::story::Story;
 use crate::chance::Chance;
-use axum::http::{Request, Response, StatusCode};
+use axum::http::{Request, StatusCode};
 use bytes::Bytes;
 use onrush_base::auth::hex;
 use onrush_base::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED};
@@ -11,7 +11,7 @@ use onrush_base::config::relay::{MailSettings, Tls, WebhookSettings};
 use onrush_base::config::{CertificateSettings, Config};
 use onrush_base::http_client::CallError;
 use onrush_relay::courier::Channel;
-use onrush_relay::mail::{Mail, MailChannel, MailServer, NotTaken, Sending};
+use onrush_relay::mail::{Asked, Mail, MailChannel, MailServer, NotTaken, Sending};
 use onrush_relay::messages::MAIL;
 use onrush_relay::webhook::{Caller, Calling, WebhookChannel};
 use onrush_relay::{Relay, RelayDeps};
@@ -23,8 +23,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How long a mail server is silent that says nothing: longer than anybody waits.
-const SILENCE: Duration = Duration::from_secs(90);
+/// How long a mail server is waited for that says nothing: as long as one may be that looks into a mail,
+/// and the writing of it.
+const SILENCE: Duration = Duration::from_secs(780);
 
 /// A receiver of webhooks.
 #[derive(Clone, Copy, Debug)]
@@ -273,7 +274,9 @@ impl MailServer for AtMail {
             // Some addresses are nobody's.
             let is_nobodys =
                 matches!(&message.said, Said::Mail { to, .. } if to.starts_with("nobody"));
-            let not_taken = |code, said: &str| Err(NotTaken { code, said: said.to_owned() });
+            let not_taken = |code, said: &str| {
+                Err(NotTaken { code, asked: Asked::Receiver, said: said.to_owned() })
+            };
             match self.0.meet(message, is_nobodys, SILENCE).await {
                 Met::Takes => Ok(()),
                 Met::LosesAnswer | Met::TakesInSilence | Met::Silent => {
@@ -321,17 +324,14 @@ impl Caller for AtHook {
             let patience = Duration::from_millis(timeout_ms);
             let met = self.receivers.meet(message, false, patience);
             let met = tokio::time::timeout(patience, met).await.map_err(|_| CallError::TimedOut)?;
-            let status = match met {
-                Met::Takes => StatusCode::NO_CONTENT,
-                Met::IsIll => StatusCode::SERVICE_UNAVAILABLE,
-                Met::RefusesForGood => StatusCode::GONE,
-                Met::LosesAnswer => return Err(CallError::Broken("reset".into())),
-                Met::IsAway => return Err(CallError::Unreachable("nobody is there".into())),
-                Met::Silent | Met::TakesInSilence => return Err(CallError::TimedOut),
-            };
-            let mut answer = Response::new(Bytes::new());
-            *answer.status_mut() = status;
-            Ok(answer)
+            match met {
+                Met::Takes => Ok(StatusCode::NO_CONTENT),
+                Met::IsIll => Ok(StatusCode::SERVICE_UNAVAILABLE),
+                Met::RefusesForGood => Ok(StatusCode::GONE),
+                Met::LosesAnswer => Err(CallError::Broken("reset".into())),
+                Met::IsAway => Err(CallError::Unreachable("nobody is there".into())),
+                Met::Silent | Met::TakesInSilence => Err(CallError::TimedOut),
+            }
         })
     }
 }

@@ -1,7 +1,7 @@
 //! What is sold, and what everybody around the server has noted.
 
 use super::client::{Answer, Asking};
-use super::noted::{Act, Came, Scan, Scanned, Taken, Ticket};
+use super::noted::{Act, Came, Scan, Scanned, Shown, Taken, Ticket};
 use super::server::{Life, Server};
 use crate::chance::Chance;
 use onrush_core::Command;
@@ -10,6 +10,7 @@ use onrush_core::ids::{BookingId, EventId, InvalidId, PoolId, SeatId};
 use onrush_core::question::BookingOf;
 use onrush_core::settings::{Fees, RoomSettings, Settings};
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
+use onrush_core::tax::Tax;
 use onrush_store::{Ask, Engine, Failure};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -59,6 +60,10 @@ pub(super) struct World {
     /// Tickets that buyers have got.
     tickets: Mutex<Vec<Ticket>>,
     scans: Mutex<Vec<Scanned>>,
+    /// Whether whoever pays gets a receipt.
+    pub(super) has_receipts: bool,
+    /// Receipts and credit notes that buyers were shown.
+    shown: Mutex<Vec<Shown>>,
     /// Whether there is a box office.
     pub(super) has_till: bool,
     /// Money that the box office has taken, or wanted to.
@@ -129,6 +134,11 @@ impl World {
         // there is one everybody gets mail, which takes its time.
         let is_limited = buyers <= 60 && Chance::of(seed, "payers", 0).percent(20);
         settings.max_per_email = is_limited.then_some(6);
+        // A stream of its own, as for types.
+        let mut taxes = Chance::of(seed, "taxes", 0);
+        settings.tax = taxes
+            .percent(60)
+            .then(|| Tax { name: "VAT".into(), rate_bp: *taxes.pick(&[1_900, 700, 550]) });
         let count = *chance.pick(&[1, 1, 1, 2, 3]);
         let has_room = settings.room.is_some();
         Self {
@@ -160,6 +170,8 @@ impl World {
             public_values: Mutex::default(),
             tickets: Mutex::default(),
             scans: Mutex::default(),
+            has_receipts: has_receipts(seed),
+            shown: Mutex::default(),
             // A stream of its own, as for types.
             has_till: Chance::of(seed, "box office", 0).percent(40),
             taken: Mutex::default(),
@@ -318,6 +330,15 @@ impl World {
         all(&self.scans)
     }
 
+    /// Notes that a buyer was shown a receipt or a credit note.
+    pub(super) fn note_shown(&self, shown: Shown) {
+        note(&self.shown, shown);
+    }
+
+    pub(super) fn shown(&self) -> Vec<Shown> {
+        all(&self.shown)
+    }
+
     pub(super) fn seat(number: u32) -> SeatId {
         id(&format!("s{number}"))
     }
@@ -366,6 +387,11 @@ impl World {
             Err(_) => Looked::Nothing,
         }
     }
+}
+
+/// Whether whoever pays gets a receipt, in the sale of a seed. A stream of its own, as for types.
+pub(super) fn has_receipts(seed: u64) -> bool {
+    Chance::of(seed, "receipts", 0).percent(50)
 }
 
 /// The event that a booking is of, by its id.

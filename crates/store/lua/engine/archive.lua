@@ -11,17 +11,25 @@
 -- What stays in meta: the rest is the event's, or is counted no more.
 local KEPT = { seq = 1, at = 1, epoch = 1, mark = 1, phase = 1, clock = 1, alive_ms = 1 }
 
-local out = open_once{}
+local out = open_once{'starts_at'}
 if out then return out end
 
 if M.phase ~= 'closed' then return no_why('OTHER_STEP_FIRST', 'close the sale first') end
 local waiting = redis.call('ZCARD', K.queue) + redis.call('ZCARD', K.parked)
-local inside, held = redis.call('HLEN', K.sessions), 0
+local inside, held, confirmed = redis.call('HLEN', K.sessions), 0, 0
 for _, text in ipairs(redis.call('HVALS', K.pools)) do
-  held = held + read_pool('', text).held
+  local pool = read_pool('', text)
+  held, confirmed = held + pool.held, confirmed + pool.sold - pool.claimed
 end
 for _, text in ipairs(redis.call('HVALS', K.categories)) do
-  held = held + read_category('', text).H
+  local category = read_category('', text)
+  held, confirmed = held + category.H, confirmed + category.S
+end
+-- A booking is a promise until its event is over, and nothing brings an archived one back.
+local starts_at = tonumber(M.starts_at)
+if confirmed > 0 and starts_at and now < starts_at then
+  return no_why('OTHER_STEP_FIRST',
+    'bookings are confirmed; cancel them first, or archive the event once it begins (starts_at)')
 end
 if waiting > 0 or inside > 0 or held > 0 then
   return no('EVENT_IN_USE',

@@ -3,7 +3,8 @@
 --
 -- Args      1 settings as JSON · 2… their fields and texts (include/settings)
 -- Reply     done
--- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS (the node's), SETTINGS_FIXED
+-- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS (the node's, and for a new closing time that is past),
+--           SETTINGS_FIXED
 -- Changes   settings_changed
 --#include change
 --#include settings
@@ -16,6 +17,8 @@ if out then return out end
 
 local settings = settings_from(1)
 local wanted = settings.fields
+out = closing_wrong(settings)
+if out then return out end
 
 local priced = redis.call('HLEN', K.pools) > 0 or redis.call('HLEN', K.seats) > 0
 if priced and wanted.currency ~= M.currency then

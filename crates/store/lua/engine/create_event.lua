@@ -2,7 +2,7 @@
 --
 -- Args      1 settings as JSON · 2… their fields and texts (include/settings)
 -- Reply     done
--- Refusals  EVENT_EXISTS, INVALID_SETTINGS (the node's)
+-- Refusals  EVENT_EXISTS, INVALID_SETTINGS (the node's, and for a closing time that is past)
 -- Changes   event_created
 --#include change
 --#include settings
@@ -11,6 +11,8 @@ local out = open_new{}
 if out then return out end
 
 local settings = settings_from(1)
+out = closing_wrong(settings)
+if out then return out end
 settings_write(settings)
 put_meta('epoch', '0')
 put_meta('phase', 'scheduled')

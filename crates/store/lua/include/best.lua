@@ -33,8 +33,12 @@ local BEST_PARTS = { read = 8, wanted = 4, near = 16 }
 --                                side, in order: all are looked at
 --   house.lets(text, filter)     whether the filter lets a segment, by its text: most of those that are
 --                                looked at are of no use, and not read otherwise
+--   house.nth(first)             which segment the one is whose first seat is at this position, from 0
+--   house.row_of(nth)            the number of its row; nil if there are not so many segments. Its first
+--                                position is in house.firsts, its text is read, and which seats are free
 local house = {}
 house.texts, house.frees, house.singly, house.size, house.all_frees = {}, {}, 0, nil, nil
+house.firsts, house.nths, house.rows = {}, {}, {}
 
 local function best_lets(category, section, filter)
   return filter.categories[category] and (not filter.sections or filter.sections[section])
@@ -101,6 +105,30 @@ function house.read_frees(firsts)
       house.frees[tonumber(wanted[from + nth - 1])] = free
     end
   end
+end
+
+-- Segments are read in parcels of those that stand one after the other.
+function house.row_of(nth)
+  if nth >= 0 and not house.rows[nth] then
+    local from = nth - nth % (4 * BEST_PAGE)
+    local texts, firsts = redis.call('ZRANGE', K.segments, int(from), int(from + 4 * BEST_PAGE - 1)), {}
+    for i, text in ipairs(texts) do
+      local first, row = string.match(text, '^(%d+) (%d+)')
+      local at = from + i - 1
+      firsts[i] = tonumber(first)
+      house.texts[firsts[i]], house.nths[firsts[i]] = text, at
+      house.firsts[at], house.rows[at] = firsts[i], tonumber(row)
+    end
+    house.read_frees(firsts)
+  end
+  return house.rows[nth]
+end
+
+function house.nth(first)
+  if not house.nths[first] then
+    house.row_of(redis.call('ZCOUNT', K.segments, '-inf', '(' .. int(first)))
+  end
+  return house.nths[first]
 end
 
 function house.of_signs(signs, least)
@@ -209,10 +237,12 @@ local function best_first(quantity)
   end
   return function()
     local best, best_position, best_rank = nil, nil, nil
-    for _, cursor in ipairs(cursors) do
-      local position, rank = head(cursor)
-      if position and (not best or rank < best_rank or (rank == best_rank and position < best_position)) then
-        best, best_position, best_rank = cursor, position, rank
+    for nth = #cursors, 1, -1 do
+      local position, rank = head(cursors[nth])
+      if not position then
+        table.remove(cursors, nth)
+      elseif not best or rank < best_rank or (rank == best_rank and position < best_position) then
+        best, best_position, best_rank = cursors[nth], position, rank
       end
     end
     if best then
@@ -310,37 +340,97 @@ local function best_groups(runs, groups, quantity, filter)
   return chosen
 end
 
+-- Goes through the segments by rank, which no choice with seats of one is better than, and tries the rows
+-- around each until nothing better can come, as View::apart in core/src/segments/choice.rs does.
 local function best_apart(quantity, filter)
-  local rows, numbers, longest = {}, {}, 0
-  for _, first in ipairs(best_open(2, filter)) do
-    local segment = read_segment(house.text(first))
-    segment.runs = best_runs(segment, filter)
-    for _, run in ipairs(segment.runs) do
-      if run.past - run.first >= 2 then
-        longest = math.max(longest, run.past - run.first)
-        if not rows[segment.row] then
-          rows[segment.row] = {}
-          numbers[#numbers + 1] = segment.row
-        end
-        table.insert(rows[segment.row], run)
+  -- Rows that were read, by their numbers: the first positions of their segments that are let and have two
+  -- free seats side by side, and `runs`, those of at least two seats, once they were wanted.
+  local rows = {}
+  local function row_of(first)
+    return tonumber(string.match(house.text(first), '^%S+ (%S+)'))
+  end
+  -- Where half of all segments have such seats or fewer, all of these are read, and no others.
+  local many = redis.call('ZCOUNT', K.segments_open, int(2 * SEGMENT_CLASS), '+inf')
+  local are_read = filter.signs or 2 * many <= redis.call('ZCARD', K.segments)
+  for _, first in ipairs(are_read and best_open(2, filter) or {}) do
+    local number = row_of(first)
+    rows[number] = rows[number] or {}
+    table.insert(rows[number], first)
+  end
+  -- Reads these rows; the nth segment is in one of them.
+  local function read_rows(nth, least, most)
+    while (house.row_of(nth - 1) or -1) >= math.max(least, 0) do
+      nth = nth - 1
+    end
+    local number, row = nil, nil
+    while (house.row_of(nth) or math.huge) <= most do
+      if house.row_of(nth) ~= number then
+        number = house.row_of(nth)
+        row = not rows[number] and {} or nil
+        rows[number] = rows[number] or row
       end
+      local first = house.firsts[nth]
+      if row and string.find(house.frees[first], '11') and house.lets(house.texts[first], filter) then
+        row[#row + 1] = first
+      end
+      nth = nth + 1
     end
   end
+  local function runs_of(number)
+    local row = rows[number] or {}
+    if not row.runs then
+      row.runs = {}
+      for _, first in ipairs(row) do
+        local segment = read_segment(house.texts[first])
+        segment.runs = best_runs(segment, filter)
+        for _, run in ipairs(segment.runs) do
+          row.runs[#row.runs + 1] = run.past - run.first >= 2 and run or nil
+        end
+      end
+    end
+    return row.runs
+  end
+  -- The runs of so many rows of one section, from this one on; nil if it has none itself.
+  local function runs_from(begin, groups)
+    local own, runs = runs_of(begin)[1], {}
+    for number = begin, own and begin + groups - 1 or begin - 1 do
+      for _, run in ipairs(runs_of(number)) do
+        if run.segment.section == own.segment.section then
+          runs[#runs + 1] = run
+        end
+      end
+    end
+    return own and runs
+  end
   for groups = 2, math.floor(quantity / 2) do
-    local best = nil
-    -- So few groups of the longest run there is are not enough anywhere.
-    for _, first in ipairs(groups * longest >= quantity and numbers or {}) do
-      local runs = {}
-      for row = first, first + groups - 1 do
-        for _, run in ipairs(rows[row] or {}) do
-          if run.segment.section == rows[first][1].segment.section then
-            runs[#runs + 1] = run
+    local best, tried = nil, {}
+    -- One of so many groups has at least so many seats.
+    local least = math.ceil(quantity / groups)
+    for first, rank in filter.signs and best_first_of(least, filter) or best_first(least) do
+      -- Nothing from here on is better than that, or as good and of rows that were added first.
+      if best and best.weight < best_weight(rank, 0, filter) then
+        break
+      end
+      local nth = not are_read and house.nth(first)
+      if house.lets(house.texts[first], filter) then
+        local row = row_of(first)
+        local from = row - groups + 1
+        while from <= row and tried[from] do
+          from = from + 1
+        end
+        if nth and from <= row then
+          read_rows(nth, from, row + groups - 1)
+        end
+        for begin = from, row do
+          local runs = not tried[begin] and runs_from(begin, groups)
+          local chosen = runs and best_groups(runs, groups, quantity, filter)
+          tried[begin] = true
+          if chosen and (not best or chosen.weight < best.weight
+            or (chosen.weight == best.weight and begin < best.begin)) then
+            best, chosen.begin = chosen, begin
           end
         end
       end
-      local chosen = best_groups(runs, groups, quantity, filter)
-      local is_better = chosen and (not best or chosen.weight < best.weight)
-      best = is_better and chosen or best
     end
     if best then
       return best

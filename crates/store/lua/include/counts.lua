@@ -49,24 +49,26 @@ function counts.begin()
 end
 
 function counts.queued()
-  if redis.call('EXISTS', K.channels) == 0 then
-    return 0
+  local queued, free, units = {}, {}, 0
+  local channels = redis.call('HGETALL', K.channels)
+  for i = 1, #channels, 2 do
+    local channel = read_channel(channels[i], channels[i + 1])
+    if channel.state == 'open' and string.find(channel.spec, '"queued":true', 1, true) then
+      queued[#queued + 1] = channel
+    end
   end
-  local free, blocked = {}, redis.call('HGETALL', K.blocked)
+  -- What is blocked may be thousands of counts, and ticks ask often.
+  local blocked = queued[1] and redis.call('HGETALL', K.blocked) or {}
   for i = 1, #blocked, 2 do
     local id = string.match(blocked[i], '^[^:]*@([^@]*)$')
     if id then
       free[id] = (free[id] or 0) + tonumber(blocked[i + 1])
     end
   end
-  local units, all = 0, redis.call('HGETALL', K.channels)
-  for i = 1, #all, 2 do
-    local channel = read_channel(all[i], all[i + 1])
-    if channel.state == 'open' and string.find(channel.spec, '"queued":true', 1, true) then
-      local quota = tonumber(string.match(channel.spec, '"quota":(%d+)'))
-      local left = quota and math.max(quota - channel.taken, 0) or math.huge
-      units = units + math.min(free[all[i]] or 0, left)
-    end
+  for _, channel in ipairs(queued) do
+    local quota = tonumber(string.match(channel.spec, '"quota":(%d+)'))
+    local left = quota and math.max(quota - channel.taken, 0) or math.huge
+    units = units + math.min(free[channel.id] or 0, left)
   end
   return units
 end

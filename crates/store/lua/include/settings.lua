@@ -4,6 +4,7 @@
 -- field there is; an empty text means that the setting is not set. In meta such a field is absent.
 --
 --   settings_from(first)      { json, fields: field → text }
+--   closing_wrong(settings)   a refusal if the closing time is another than before and not to come
 --   settings_write(settings)  with the next decision
 --#include change
 
@@ -13,6 +14,17 @@ local function settings_from(first)
     settings.fields[A(i)] = A(i + 1)
   end
   return settings
+end
+
+local function closing_wrong(settings)
+  local closes_at = settings.fields.closes_at
+  if closes_at ~= '' and closes_at ~= M.closes_at and tonumber(closes_at) <= now then
+    return no_why(
+      'INVALID_SETTINGS',
+      'closes_at: use a time that is to come; to close now, close the sale',
+      'closes_at'
+    )
+  end
 end
 
 local function settings_write(settings)

@@ -11,7 +11,10 @@
 --             most, 1 to 100; default 1
 --           6… the users at the head of the line, in order, if their keys are given
 -- Reply:    {1, user, expire_time}, with another user and expire_time for each further one; integer seconds
--- Refusals: {0, "room_full"}, {0, "no_waiting"}
+-- Refusals: {0, "room_full"}
+--           {0, "no_waiting"}   nobody waits, or nobody but those whose earlier session is over while
+--                               they paid: a payment may still come, so they are passed over, 100 of
+--                               them at most, until it has or timeout has ended that session
 --           {0, "head_changed"} somebody else is first in line: look again
 
 local function number(text, default, most)
@@ -32,36 +35,45 @@ if declared and #KEYS - 2 ~= #ARGV - 5 then
   return redis.error_reply('ERR promote takes one key for each user')
 end
 
-local now = redis.call('TIME')[1]
+local now = tonumber(redis.call('TIME')[1])
 local room = limit - redis.call('ZCARD', active_users)
-local heads = redis.call('ZRANGE', waiting_list, 0, count - 1)
+local line = redis.call('ZCARD', waiting_list)
 if room < 1 then return {0, 'room_full'} end
-if #heads == 0 then return {0, 'no_waiting'} end
+if line == 0 then return {0, 'no_waiting'} end
 
-local admitted = {}
-for i, user in ipairs(heads) do
-  if #admitted == room or (declared and ARGV[5 + i] ~= user) then break end
+local wanted = math.min(count, room)
+local most = math.min(line, wanted + 100)
+if declared then most = math.min(most, #ARGV - 5) end
+local admitted, has_changed = {}, false
+for i = 1, most do
+  if #admitted == wanted then break end
+  local user = redis.call('ZRANGE', waiting_list, i - 1, i - 1)[1]
+  if declared and ARGV[5 + i] ~= user then
+    has_changed = true
+    break
+  end
   local state_key = KEYS[2 + i] or ('user_state:' .. user .. ':' .. event)
   -- Fails here, with nothing done, if a key is of another type.
   local before = redis.call('HMGET', state_key, 'state', 'seat_id')
-  local lock = not declared and before[2] and before[2] ~= '' and 'lock:seat:' .. event .. ':' .. before[2]
-  if lock and redis.call('GET', lock) ~= 'held:' .. user then lock = false end
-  admitted[i] = {user, state_key, before[1], lock}
+  local present = redis.call('ZSCORE', active_users, user)
+  local is_over = present and tonumber(present) <= now
+  -- The payment of a session that is over and that nobody has ended yet may still come. Let in now,
+  -- its user would have that session only, and nothing once it ends: they wait until it has.
+  if not (is_over and before[1] == 'payment_pending') then
+    local lock = not declared and before[2] and before[2] ~= '' and 'lock:seat:' .. event .. ':' .. before[2]
+    if lock and redis.call('GET', lock) ~= 'held:' .. user then lock = false end
+    admitted[#admitted + 1] = {user, state_key, not is_over and present, lock}
+  end
 end
-if #admitted == 0 then return {0, 'head_changed'} end
+if #admitted == 0 then return {0, has_changed and 'head_changed' or 'no_waiting'} end
 
 local expire_time = now + session_seconds
 local reply = {1}
 for _, one in ipairs(admitted) do
-  local user, state_key, state, lock = one[1], one[2], one[3], one[4]
+  local user, state_key, present, lock = one[1], one[2], one[3], one[4]
   redis.call('ZREM', waiting_list, user)
   -- Who is in the room already, having been enqueued without key 3, keeps the session there is. One
-  -- that is over, and that nobody has ended yet, ends here, unless it is paid for: that payment may
-  -- still come.
-  local present = redis.call('ZSCORE', active_users, user)
-  if present and tonumber(present) <= tonumber(now) and state ~= 'payment_pending' then
-    present = nil
-  end
+  -- that is over, and that nobody has ended yet, ends here.
   if not present then
     redis.call('ZADD', active_users, expire_time, user)
     -- What is left of an earlier session says nothing about this one.

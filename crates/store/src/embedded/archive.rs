@@ -79,7 +79,7 @@ pub fn archive(dir: &Path, on: &mut dyn FnMut(ArchiveStep)) -> Result<ArchiveRep
     let recovered = recovery::recover(dir, false)?;
     let mut report =
         ArchiveReport { journal_bytes_before: bytes_of(&path), ..ArchiveReport::default() };
-    let connection = database::open_writer(&path)?;
+    let connection = database::open_writer_synced(&path)?;
     let sqlite = OpenError::sqlite(&path);
     let identity = database::identify(&connection).map_err(&sqlite)?;
     let known = filed::kept(&connection).map_err(&sqlite)?;

@@ -99,7 +99,7 @@ impl Clock {
     }
 
     /// Until when the engine is known to have run: pauses that its thread has not made up for yet are
-    /// none of that.
+    /// none of that. What a turn has decided to make up for one must be durable by now.
     pub(super) fn alive_until(&self) -> Time {
         match self {
             Self::Steady(steady) => steady.alive_until(),

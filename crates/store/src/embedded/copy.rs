@@ -3,14 +3,21 @@
 use super::damage;
 use super::database;
 use super::error::OpenError;
-use super::filed;
 use super::reader::{JournalReader, ReadError};
 use super::recovery::look_before_start;
 use super::snapshot::{self, SnapshotFile};
 use super::witness::{Testimony, Witness};
 use crate::engine::Seq;
 use onrush_core::Time;
+use onrush_sqlite::Lock;
+use std::io;
 use std::path::Path;
+
+/// Whether an engine runs on the journal in `dir`, or may.
+#[must_use]
+pub fn is_served(dir: &Path) -> bool {
+    Lock::probe(&database::lock_in(dir)).is_err()
+}
 
 /// Where a journal ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,26 +104,17 @@ impl HeldJournal {
         Ok(files.into_iter().find(|file| file.seq <= last))
     }
 
-    /// The archive files that have a part of its history, as paths below the data directory.
-    ///
-    /// # Errors
-    /// What SQLite says.
-    pub fn archive_files(&self) -> Result<Vec<String>, ReadError> {
-        let events = self.reader.archived_events()?;
-        Ok(events.iter().map(filed::name_of).collect())
-    }
-
     /// Writes the journal as it is held into the directory `to`, which has none, and a witness that
     /// has seen all of it, and a ledger that has followed as far as `followed`, if any did. Both are
-    /// durable then. `breathe` is called after each MiB.
+    /// durable then. `breathe` is called after each MiB; what it has against going on ends it.
     ///
     /// # Errors
-    /// Whatever cannot be read or written.
+    /// Whatever cannot be read or written, and what `breathe` says.
     pub fn write_to(
         &self,
         to: &Path,
         followed: Option<u64>,
-        breathe: &mut dyn FnMut(),
+        breathe: &mut dyn FnMut() -> io::Result<()>,
     ) -> Result<(), OpenError> {
         let end = self.end().map_err(|error| OpenError::Sqlite {
             path: self.reader.path().to_owned(),
@@ -142,11 +140,7 @@ pub fn look_over(dir: &Path) -> Result<JournalEnd, OpenError> {
     if let Some(gap) = reader.gap().map_err(unread)? {
         return Err(damage::report(&path, gap));
     }
-    let found = onrush_sqlite::faults(reader.connection(), "quick_check(5)")
-        .unwrap_or_else(|error| vec![error.to_string()]);
-    if !found.is_empty() {
-        return Err(damage::report(&path, found.join("; ")));
-    }
+    damage::look_at_pages(&path, reader.connection())?;
     let seq = reader.last().map_err(unread)?;
     let at = reader.made_at(seq).map_err(unread)?;
     let journal = reader.identity().map_err(unread)?.unwrap_or_default();

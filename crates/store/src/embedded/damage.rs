@@ -3,12 +3,21 @@
 use super::error::{Damage, OpenError};
 use crate::engine::Seq;
 use onrush_core::Change;
-use onrush_sqlite::{has_log, open_unlocked};
+use onrush_sqlite::{faults, has_log, open_unlocked};
 use rusqlite::Connection;
 use std::path::Path;
 
+/// What of SQLite's faults is reported, and of these in the first line, at most.
+const MAX_FAULTS: usize = 20;
+const MAX_FAULTS_IN_A_LINE: usize = 5;
+
 /// Looks the file over without changing it.
 pub(super) fn report(path: &Path, what: String) -> OpenError {
+    report_with(path, what, None)
+}
+
+/// The same where SQLite has looked at every page already, and found this.
+fn report_with(path: &Path, what: String, found: Option<Vec<String>>) -> OpenError {
     let mut damage = Damage {
         path: path.to_owned(),
         what,
@@ -29,9 +38,28 @@ pub(super) fn report(path: &Path, what: String) -> OpenError {
         // Each look is as good as it gets: an error ends it, and is what the report is about.
         drop(count_from_start(&connection, &mut damage));
         drop(look_at_end(&connection, &mut damage));
-        drop(check(&connection, &mut damage));
+        if found.is_none() {
+            drop(check(&connection, &mut damage));
+        }
     }
+    damage.integrity.extend(found.into_iter().flatten());
+    damage.integrity.truncate(MAX_FAULTS);
     OpenError::Damaged(Box::new(damage))
+}
+
+/// Looks at every page.
+///
+/// # Errors
+/// [`OpenError::Damaged`] if one is not what was written, or cannot be read.
+pub(super) fn look_at_pages(path: &Path, connection: &Connection) -> Result<(), OpenError> {
+    match faults(connection, &format!("quick_check({MAX_FAULTS})")) {
+        Ok(found) if found.is_empty() => Ok(()),
+        Ok(found) => {
+            let what = found[..found.len().min(MAX_FAULTS_IN_A_LINE)].join("; ");
+            Err(report_with(path, what, Some(found)))
+        }
+        Err(error) => Err(report(path, error.to_string())),
+    }
 }
 
 fn count_from_start(connection: &Connection, damage: &mut Damage) -> rusqlite::Result<()> {
@@ -59,12 +87,11 @@ fn look_at_end(connection: &Connection, damage: &mut Damage) -> rusqlite::Result
 }
 
 fn check(connection: &Connection, damage: &mut Damage) -> rusqlite::Result<()> {
-    let mut check = connection.prepare("PRAGMA quick_check(20)")?;
+    let mut check = connection.prepare(&format!("PRAGMA quick_check({MAX_FAULTS})"))?;
     let mut lines = check.query([])?;
     while let Some(line) = lines.next()? {
         let line: String = line.get(0)?;
         damage.integrity.extend(line.lines().filter(|line| *line != "ok").map(str::to_owned));
     }
-    damage.integrity.truncate(20);
     Ok(())
 }

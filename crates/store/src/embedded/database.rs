@@ -21,8 +21,6 @@ pub(super) static JOURNAL: FileKind = FileKind {
     writer_pragmas: "",
     first_look: "SELECT count(*) FROM meta",
 };
-/// Bytes written to the journal between two rounds of the thread that moves pages.
-const PAGES_EVERY_BYTES: u64 = 32 << 20;
 
 pub(super) fn path_in(dir: &Path) -> PathBuf {
     dir.join("engine.db")
@@ -80,10 +78,24 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
     JOURNAL.open_writer(path).map_err(|error| not_opened(path, &error))
 }
 
-/// Starts the thread that moves pages beside the journal thread.
-pub(super) fn start_checkpointer(path: &Path) -> Result<(Checkpointer, JoinHandle<()>), OpenError> {
+/// The same for whoever goes on from what is in the file: that is durable from here on.
+pub(super) fn open_writer_synced(path: &Path) -> Result<Connection, OpenError> {
     let connection = open_writer(path)?;
-    Checkpointer::start(&JOURNAL, connection, PAGES_EVERY_BYTES).map_err(OpenError::io(path))
+    JOURNAL.sync_log(&connection).map_err(|error| not_opened(path, &error))?;
+    Ok(connection)
+}
+
+/// Starts the thread that moves pages beside the journal thread, which commits with `committing`.
+pub(super) fn start_checkpointer(
+    path: &Path,
+    every_pages: u64,
+    committing: &mut Connection,
+) -> Result<(Checkpointer, JoinHandle<()>), OpenError> {
+    let connection = open_writer(path)?;
+    let started = Checkpointer::start(&JOURNAL, connection, every_pages);
+    let (checkpointer, thread) = started.map_err(OpenError::io(path))?;
+    checkpointer.watch(committing).map_err(OpenError::sqlite(path))?;
+    Ok((checkpointer, thread))
 }
 
 /// Opens the file for reading beside whoever may write it.

@@ -60,27 +60,20 @@ impl TailFeed {
         let reader = self.reader.take();
         let dir = self.dir.clone();
         let cursor = self.cursor;
-        let read = move || -> Result<_, String> {
+        let read = move || -> Result<_, ReadError> {
             let mut reader = match reader {
                 Some(reader) => reader,
-                None => JournalReader::open_own(&dir).map_err(|error| error.to_string())?,
+                None => JournalReader::open_own(&dir)?,
             };
-            Ok((reader.page(cursor, PAGE), reader))
+            Ok((reader.committed_page(cursor, PAGE)?, reader))
         };
-        let (page, reader) = if self.shared.without_threads {
-            read()?
+        let read = if self.shared.without_threads {
+            read()
         } else {
-            tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??
+            tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?
         };
-        let page = page.and_then(|page| {
-            let (seq, why) = (Seq(cursor.0 + 1), "missing, though it was committed".to_owned());
-            if page.is_empty() { Err(ReadError { seq, why, damaged: true }) } else { Ok(page) }
-        });
-        let page = page.map_err(|error| {
-            // What was committed and is not there any more cannot be sold from.
-            if error.damaged {
-                self.shared.fail(format!("the journal is damaged: {error}"));
-            }
+        let (page, reader) = read.map_err(|error| {
+            self.shared.heard(&error);
             error.to_string()
         })?;
         self.reader = Some(reader);

@@ -5,12 +5,14 @@
 //! lost: shuttle finds nobody who could go on, and fails. A failure prints the seed and the schedule;
 //! docs/reliability.md says how to run either again.
 
+use super::database;
 use super::disk::Watch;
 use super::faults::{Fate, Faults, KillPoint};
+use super::journal::Written;
 use super::mailbox::{Ask, Mailbox, Slot};
 use super::reader::JournalReader;
 use super::still::Still;
-use super::{Clock, Embedded, ManualClock, Options};
+use super::{Clock, Embedded, ManualClock, ManualClocks, Options};
 use crate::engine::{Engine, Failure, Feed, Pending, Seq};
 use onrush_core::ids::EventId;
 use onrush_core::question::EventNow;
@@ -368,6 +370,69 @@ fn readers(tail_capacity: usize) {
     let mut feed = early.join().expect("no panic");
     drop(engine);
     assert_eq!(block_on(feed.next()).expect("no fault").map(|page| page.len()), None);
+}
+
+/// What SQLite's log begins with says how often it has begun anew.
+fn beginnings(dir: &TempDir) -> u32 {
+    let log = std::fs::read(dir.path().join("engine.db-wal")).expect("a log");
+    u32::from_be_bytes([12, 13, 14, 15].map(|at: usize| log[at]))
+}
+
+#[test]
+fn log_of_an_engine_that_has_nothing_to_decide_begins_anew() {
+    explore(|| {
+        let dir = directory();
+        let blind = |_: &std::path::Path| Ok(Watch::blind(0));
+        let clock = ManualClock::new(Time(1_000_000));
+        let options = Options { clock: Clock::Manual(clock.clone()), ..options() };
+        let still = Still::open(dir.path(), options, blind, true).expect("it opens");
+        let Still { engine: _engine, executor: _executor, mut journal } = still;
+        let path = database::path_in(dir.path());
+        let started = database::start_checkpointer(&path, 4, &mut journal.connection);
+        let (checkpointer, pages) = started.expect("a thread");
+        journal.checkpointer = Some(checkpointer);
+        journal.note_alive().expect("it is written");
+        let before = beginnings(&dir);
+        let begins_anew = (0..50_000).any(|_| {
+            // SQLite writes nothing where all is as it was.
+            clock.advance_ms(10_000);
+            journal.note_alive().expect("it is written");
+            beginnings(&dir) != before
+        });
+        assert!(begins_anew);
+        drop(journal);
+        pages.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_pause_is_lived_through_once_what_makes_up_for_it_is_durable() {
+    const BEGIN: Time = Time(1_000_000);
+    const HOUR_MS: i64 = 3_600_000;
+    explore(|| {
+        let (clocks, steady) = ManualClocks::new(BEGIN);
+        let dir = directory();
+        let blind = |_: &std::path::Path| Ok(Watch::blind(0));
+        let options = Options { clock: Clock::Steady(steady), ..options() };
+        let still = Still::open(dir.path(), options, blind, true).expect("it opens");
+        let Still { engine, mut executor, journal } = still;
+        let mut written = Written::new(None);
+        let alive = || {
+            journal.note_alive().expect("it is written");
+            let reader = JournalReader::open_own(dir.path()).expect("a journal");
+            reader.alive().expect("it is read")
+        };
+        let created = create(&engine, 0);
+        let (asks, _) = engine.shared.mailbox.take(Some(Duration::ZERO));
+        assert!(executor.decide(asks));
+        assert!(journal.step(&mut written));
+        block_on(created).expect("it is created");
+        clocks.stand_still_ms(HOUR_MS);
+        assert!(executor.decide(Vec::new()), "deadlines move on");
+        assert_eq!(alive(), Some(BEGIN), "if the process ends now, nobody has made up for it");
+        assert!(journal.step(&mut written));
+        assert_eq!(alive(), Some(BEGIN.plus_ms(HOUR_MS)));
+    });
 }
 
 /// A log on a full disk.

@@ -23,8 +23,6 @@ use super::faults::{Fate, Faults, KillPoint};
 const ALIVE_EVERY: Duration = Duration::from_secs(10);
 
 const INSERT: &str = "INSERT INTO journal (seq, at, event, body) VALUES (?1, ?2, ?3, ?4)";
-/// What a row takes beside its body, about.
-const ROW_BYTES: u64 = 40;
 
 /// What the journal thread works with.
 pub(super) struct Journal {
@@ -46,12 +44,17 @@ pub(super) struct Journal {
 /// Why the journal thread ended early.
 enum End {
     Failed(String),
+    /// The file is not what was written.
+    Damaged(String),
     #[cfg(feature = "testing")]
     Killed,
 }
 
 impl From<rusqlite::Error> for End {
     fn from(error: rusqlite::Error) -> Self {
+        if database::is_damage(&error) {
+            return Self::Damaged(error.to_string());
+        }
         Self::Failed(format!("the journal cannot be written: {error}"))
     }
 }
@@ -97,7 +100,7 @@ impl Journal {
                 return self.end(&written).map_err(End::from);
             }
             if committed > Seq::default() && written.at.elapsed() >= ALIVE_EVERY {
-                database::set_alive(&self.connection, self.clock.alive_until())?;
+                self.note_alive()?;
                 written.at = Instant::now();
             }
             if let Some(snapshotter) = &self.snapshotter {
@@ -113,19 +116,19 @@ impl Journal {
         batch: &mut Batch,
         written: &mut Written,
     ) -> Result<(), End> {
-        let mut bytes = None;
-        if !batch.decided.is_empty() {
+        let commits = !batch.decided.is_empty();
+        if commits {
             written.commits += 1;
             let json = &mut written.json;
             let begun = Instant::now();
-            bytes = Some(self.commit(insert, &batch.decided, json, written.commits)?);
+            self.commit(insert, &batch.decided, json, written.commits)?;
             written.at = Instant::now();
             self.shared.commit.note(written.at - begun);
             written.last_at = batch.decided.last().map(|decided| decided.at).or(written.last_at);
             written.entries.extend(batch.decided.drain(..).map(published));
             self.shared.tail.put(&mut written.entries);
         }
-        if bytes.is_some() || !batch.answered.is_empty() {
+        if commits || !batch.answered.is_empty() {
             let committed = self.shared.committed();
             self.dispatch.deliver(std::mem::take(&mut batch.answered), committed);
             self.shared.set_delivered(committed);
@@ -134,15 +137,40 @@ impl Journal {
         self.fate(KillPoint::AfterAnswers, written.commits)?;
         // What has left the tail is freed here, when nobody waits any more.
         written.entries.clear();
-        if let Some((checkpointer, bytes)) = self.checkpointer.as_ref().zip(bytes) {
-            checkpointer.committed(bytes, &self.connection);
+        if commits {
+            self.has_committed();
         }
         Ok(())
     }
 
+    /// Has pages moved beside the commits, once there are enough.
+    fn has_committed(&self) {
+        if let Some(checkpointer) = &self.checkpointer {
+            checkpointer.committed(&self.connection);
+        }
+    }
+
+    /// Writes down until when the engine ran, unless that may not be said now. These commits fill the
+    /// log of one that has nothing to decide.
+    pub(super) fn note_alive(&self) -> rusqlite::Result<()> {
+        if let Some(until) = self.alive_until() {
+            database::set_alive(&self.connection, until)?;
+            self.has_committed();
+        }
+        Ok(())
+    }
+
+    /// Until when the engine ran. While decisions wait for their commit nobody can say: a pause may be
+    /// among what they make up for, and if they are lost, the next start has to.
+    fn alive_until(&self) -> Option<Time> {
+        // No turn begins meanwhile. One that panicked has made up for nothing.
+        let state = self.shared.state.read().ok()?;
+        (state.decided == self.shared.committed()).then(|| self.clock.alive_until())
+    }
+
     /// Writes down that this was the end, and none that came by itself.
     fn end(&self, written: &Written) -> rusqlite::Result<()> {
-        database::set_alive(&self.connection, self.clock.alive_until())?;
+        self.note_alive()?;
         self.witness.end(self.shared.committed(), written.last_at, self.shared.ledger());
         Ok(())
     }
@@ -182,6 +210,7 @@ impl Journal {
     fn fail(&self, end: End) {
         match end {
             End::Failed(why) => self.shared.fail(why),
+            End::Damaged(why) => self.shared.is_lost(&why),
             #[cfg(feature = "testing")]
             End::Killed => self.shared.fail("killed by a test".into()),
         }
@@ -200,7 +229,7 @@ impl Journal {
         if self.shared.committed() > Seq::default() { Some(ALIVE_EVERY) } else { None }
     }
 
-    /// Makes decisions durable. Returns about how many bytes that took.
+    /// Makes decisions durable.
     fn commit(
         &self,
         insert: &mut Statement<'_>,
@@ -208,8 +237,7 @@ impl Journal {
         json: &mut Vec<u8>,
         #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "for kill points"))]
         commits: u64,
-    ) -> Result<u64, End> {
-        let mut bytes = 0;
+    ) -> Result<(), End> {
         #[cfg(feature = "testing")]
         self.fate(KillPoint::BeforeInsert, commits)?;
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
@@ -224,7 +252,6 @@ impl Journal {
             insert.raw_bind_parameter(3, event.as_str())?;
             insert.raw_bind_parameter(4, body)?;
             insert.raw_execute()?;
-            bytes += json.len() as u64 + ROW_BYTES;
         }
         #[cfg(feature = "testing")]
         self.fate(KillPoint::BeforeCommit, commits)?;
@@ -234,7 +261,7 @@ impl Journal {
         if let Some(last) = decided.last() {
             self.shared.set_committed(last.seq);
         }
-        Ok(bytes)
+        Ok(())
     }
 
     #[cfg(feature = "testing")]

@@ -56,7 +56,7 @@ pub use crate::archive_file::{ArchiveStep, ArchivedEvent};
 pub use archive::{ArchiveError, ArchiveReport, archive};
 pub use audit::{AuditReport, FeedAudit, audit, audit_with_archive};
 pub use clock::{Clock, ClockReport, Correction, ManualClock};
-pub use copy::{HeldJournal, JournalEnd, look_over};
+pub use copy::{HeldJournal, JournalEnd, is_served, look_over};
 pub use disk::{Need, Space};
 pub use error::{Damage, OpenError, WAY_OUT};
 #[cfg(feature = "testing")]
@@ -110,6 +110,8 @@ pub struct Options {
     pub tail_capacity: usize,
     /// Decisions between two snapshots.
     pub snapshot_every: u64,
+    /// Pages written to the journal's log before they are moved into its file.
+    pub move_every_pages: u64,
     /// With less free space than this, nothing new is sold; with a quarter of it, no new payment
     /// begins either.
     pub low_disk_bytes: u64,
@@ -134,6 +136,7 @@ impl Default for Options {
             longest_wait: Duration::MAX,
             tail_capacity: 65_536,
             snapshot_every: 1_000_000,
+            move_every_pages: onrush_sqlite::ROUND_PAGES,
             low_disk_bytes: 256 << 20,
             clock: Clock::default(),
             accept_restored: false,
@@ -185,6 +188,7 @@ impl Embedded {
     /// See [`OpenError`]; nothing in the directory is changed then.
     pub fn open(dir: &Path, options: Options) -> Result<Self, OpenError> {
         let (low_disk_bytes, snapshot_every) = (options.low_disk_bytes, options.snapshot_every);
+        let move_every_pages = options.move_every_pages;
         let watch = move |dir: &Path| Watch::start(dir.to_owned(), low_disk_bytes);
         let Still { engine, executor, mut journal } = Still::open(dir, options, watch, false)?;
         let shared = engine.shared.clone();
@@ -193,8 +197,9 @@ impl Embedded {
             Snapshotter::start(dir.to_owned(), shared.clone(), snapshot_every, newest)
                 .map_err(OpenError::io(dir))?;
         journal.snapshotter = Some(snapshotter);
+        let path = database::path_in(dir);
         let (checkpointer, checkpointer_thread) =
-            database::start_checkpointer(&database::path_in(dir))?;
+            database::start_checkpointer(&path, move_every_pages, &mut journal.connection)?;
         journal.checkpointer = Some(checkpointer);
         let pulse = Pulse::start(&engine.clock).map_err(OpenError::io(dir))?;
         let beside = Beside {
@@ -268,8 +273,11 @@ impl Embedded {
     /// # Errors
     /// What stands in the way of reading it, as a sentence.
     pub fn made_at(&self, seq: Seq) -> Result<Option<Time>, String> {
-        let reader = JournalReader::open_own(&self.dir).map_err(|error| error.to_string())?;
-        reader.made_at(seq).map_err(|error| error.to_string())
+        let made_at = JournalReader::open_own(&self.dir).and_then(|reader| reader.made_at(seq));
+        made_at.map_err(|error| {
+            self.shared.heard(&error);
+            error.to_string()
+        })
     }
 
     /// Has the journal's file remember something under a key. For starts only: it waits for the
@@ -294,6 +302,13 @@ impl Embedded {
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.shared.failure.get().cloned()
+    }
+
+    /// What is wrong with the journal, if it turned out not to be what was written; that has stopped
+    /// the engine. The next start is refused as long as it is so.
+    #[must_use]
+    pub fn damage(&self) -> Option<String> {
+        self.shared.damage.get().cloned()
     }
 
     /// How much space the disk has left for the engine, and for who else writes beside it.

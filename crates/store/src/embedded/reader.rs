@@ -60,10 +60,14 @@ impl JournalReader {
     /// engine goes on writing to.
     ///
     /// # Errors
-    /// See [`OpenError`].
-    pub(super) fn open_own(dir: &Path) -> Result<Self, OpenError> {
+    /// If the file cannot be opened, or is none any more.
+    pub(super) fn open_own(dir: &Path) -> Result<Self, ReadError> {
         let path = database::path_in(dir);
-        let connection = database::open_reader(&path)?;
+        let connection = database::open_reader(&path).map_err(|error| ReadError {
+            seq: Seq::default(),
+            damaged: matches!(error, OpenError::Damaged(_)),
+            why: error.to_string(),
+        })?;
         Ok(Self { connection, event: None, path, archived: Archived::default() })
     }
 
@@ -226,6 +230,23 @@ impl JournalReader {
                 entry(row, expected, &mut self.event, &self.connection, &mut self.archived)?;
             page.push(entry);
         }
+    }
+
+    /// The same of what was committed: then there is one at least.
+    ///
+    /// # Errors
+    /// As for [`JournalReader::page`], and if there is none.
+    pub(super) fn committed_page(
+        &mut self,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<FeedEntry>, ReadError> {
+        let page = self.page(after, limit)?;
+        if page.is_empty() {
+            let (seq, why) = (Seq(after.0 + 1), "missing, though it was committed".to_owned());
+            return Err(ReadError { seq, why, damaged: true });
+        }
+        Ok(page)
     }
 }
 

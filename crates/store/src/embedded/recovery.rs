@@ -10,7 +10,7 @@ use super::snapshot::{self, Snapshot};
 use super::witness::{self, Testimony};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::Time;
-use onrush_sqlite::Lock;
+use onrush_sqlite::{Lock, Mark};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -35,7 +35,8 @@ pub(super) struct Recovered {
 }
 
 /// Reads everything in `dir`; writes nothing. Snapshots of another past are removed if the journal
-/// is to be accepted as it is.
+/// is to be accepted as it is. Of a journal that was found damaged before, every page and every
+/// decision is read, whatever a snapshot has.
 pub(super) fn recover(dir: &Path, accept: bool) -> Result<Recovered, OpenError> {
     let reader = JournalReader::open_alone(dir)?;
     let path = reader.path().to_owned();
@@ -51,7 +52,15 @@ pub(super) fn recover(dir: &Path, accept: bool) -> Result<Recovered, OpenError> 
     }
     let alive = reader.alive().map_err(unread)?.unwrap_or_default();
     let (mut events, mut at, snapshot) = newest_snapshot(dir, last, &reader, accept)?;
-    replay(reader, snapshot, last, |entry| {
+    let mut after = snapshot;
+    if Mark::beside(&path).is_set() {
+        tracing::info!(
+            "the journal was found damaged before: it is looked through before anything else"
+        );
+        damage::look_at_pages(&path, reader.connection())?;
+        (events, after) = (Events::default(), Seq::default());
+    }
+    replay(reader, after, last, |entry| {
         at = at.max(entry.at);
         events.replay(&entry)
     })

@@ -4,6 +4,7 @@ use super::disk::Space;
 use super::events::guarded;
 use super::mailbox::{Mailbox, Result};
 use super::outbox::Outbox;
+use super::reader::ReadError;
 use super::state::State;
 use super::sync::{self, RwLock, RwLockWriteGuard};
 use super::tail::Tail;
@@ -11,6 +12,7 @@ use crate::durations::Durations;
 use crate::engine::Seq;
 use onrush_core::ids::EventId;
 use onrush_core::{Query, Time, View};
+use onrush_sqlite::Mark;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
@@ -31,6 +33,10 @@ pub(super) struct Shared {
     pub(super) without_threads: bool,
     pub(super) closing: AtomicBool,
     pub(super) failure: OnceLock<String>,
+    /// What is wrong with the journal, once it turned out not to be what was written.
+    pub(super) damage: OnceLock<String>,
+    /// Where the next start finds that.
+    pub(super) mark: Mark,
     /// How far the ledger has followed, [`NO_LEDGER`] as long as none did.
     pub(super) ledger: AtomicU64,
     /// How long turns of decisions and commits take.
@@ -93,5 +99,25 @@ impl Shared {
         self.outbox.abandon();
         // Last: what cannot be logged, on a full disk perhaps, must stop the engine none the less.
         tracing::error!(why, "the engine stops");
+    }
+
+    /// The same because the journal is not what was written: what was committed and is not there any
+    /// more cannot be sold from. The next start looks all of it through.
+    pub(super) fn is_lost(&self, why: &str) {
+        let why = format!("the journal is damaged: {why}");
+        // Before anybody hears that the engine stops, and ends the process.
+        let noted = self.mark.set(&why);
+        drop(self.damage.set(why.clone()));
+        self.fail(why);
+        if let Err(error) = noted {
+            tracing::warn!(%error, "it could not be noted that the journal is damaged");
+        }
+    }
+
+    /// The same if a read says so.
+    pub(super) fn heard(&self, error: &ReadError) {
+        if error.damaged {
+            self.is_lost(&error.to_string());
+        }
     }
 }

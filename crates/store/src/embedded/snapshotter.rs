@@ -2,7 +2,7 @@
 //! never waits for it.
 
 use super::events::Events;
-use super::reader::JournalReader;
+use super::reader::{JournalReader, ReadError};
 use super::shared::Shared;
 use super::snapshot;
 use crate::engine::Seq;
@@ -22,6 +22,7 @@ const QUIET_BATCH: usize = 64;
 /// For how many times the usual number of decisions it waits at most.
 const RUSH_PATIENCE: u64 = 4;
 /// The thread gives way to all others.
+#[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
 /// Tells the thread when a snapshot is due; the thread ends when this is dropped.
@@ -42,15 +43,13 @@ impl Snapshotter {
         // Without a buffer a request is taken only by a thread that has nothing to do.
         let (requests, inbox) = mpsc::sync_channel(0);
         let thread = thread::Builder::new().name("onrush-snapshot".into()).spawn(move || {
-            if let Err(error) =
-                rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS)
-            {
-                tracing::debug!(%error, "the snapshot thread keeps its priority");
-            }
+            give_way();
             for target in inbox {
                 match make(&dir, target, &shared) {
                     Ok(true) => shared.snapshot.store(target.0, Ordering::Release),
                     Ok(false) => {}
+                    // The engine stops, and has said why.
+                    Err(_) if shared.damage.get().is_some() => {}
                     Err(why) => {
                         tracing::warn!(why, "no snapshot could be made; the journal has everything")
                     }
@@ -71,8 +70,23 @@ impl Snapshotter {
     }
 }
 
+/// Has the thread that calls it give way to all others. Elsewhere a priority is a whole process's, and
+/// threads are alike.
+#[cfg(target_os = "linux")]
+fn give_way() {
+    if let Err(error) =
+        rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS)
+    {
+        tracing::debug!(%error, "the snapshot thread keeps its priority");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_way() {}
+
 /// Loads the newest snapshot, replays the journal up to `target`, and writes the next one; false if
-/// there is no room for it, or the engine closed before that.
+/// there is no room for it, or the engine closed before that. A journal that turns out to be damaged
+/// stops the engine.
 ///
 /// # Errors
 /// What stood in the way, as a sentence; also that there was room and, meanwhile, no more.
@@ -82,14 +96,19 @@ pub(super) fn make(dir: &Path, target: Seq, shared: &Shared) -> Result<bool, Str
         return Ok(false);
     }
     let (mut events, mut at, mut cursor) = base(dir, target)?;
-    let mut reader = JournalReader::open_own(dir).map_err(|error| error.to_string())?;
+    let unread = |error: ReadError| {
+        shared.heard(&error);
+        error.to_string()
+    };
+    let mut reader = JournalReader::open_own(dir).map_err(unread)?;
     while cursor < target {
         if shared.closing.load(Ordering::Relaxed) {
             return Ok(false);
         }
         let limit = usize::try_from(target.0 - cursor.0).unwrap_or(PAGE).min(PAGE);
-        for entry in reader.page(cursor, limit).map_err(|error| error.to_string())? {
-            events.replay(&entry)?;
+        for entry in reader.committed_page(cursor, limit).map_err(unread)? {
+            let replayed = events.replay(&entry);
+            replayed.map_err(|why| unread(ReadError { seq: entry.seq, why, damaged: true }))?;
             (cursor, at) = (entry.seq, entry.at);
         }
     }

@@ -18,7 +18,7 @@ use super::vocabulary;
 use super::witness::{self, Testimony, Witness};
 use super::{Embedded, Options, sync};
 use crate::durations::Durations;
-use onrush_sqlite::Lock;
+use onrush_sqlite::{Lock, Mark};
 use rusqlite::Connection;
 use std::io;
 use std::path::Path;
@@ -44,6 +44,7 @@ struct Files {
     witness: Witness,
     /// How far a ledger had followed.
     ledger: Option<u64>,
+    mark: Mark,
     recovered: Recovered,
 }
 
@@ -62,7 +63,7 @@ impl Still {
             Some(runtime) => runtime.clone(),
             None => Handle::try_current().map_err(|_| OpenError::NoRuntime)?,
         };
-        let Files { lock, connection, identity, witness, ledger, recovered } =
+        let Files { lock, connection, identity, witness, ledger, mark, recovered } =
             Files::open(dir, &options.clock, options.accept_restored)?;
         let disk = watch(dir).map_err(OpenError::io(dir))?;
         options.clock.go_on_from(recovered.alive);
@@ -80,6 +81,8 @@ impl Still {
             without_threads,
             closing: AtomicBool::new(false),
             failure: OnceLock::new(),
+            damage: OnceLock::new(),
+            mark,
             ledger: AtomicU64::new(ledger.unwrap_or(NO_LEDGER)),
             decide: Durations::default(),
             commit: Durations::default(),
@@ -142,8 +145,11 @@ impl Files {
             database::create(&path, clock.now())?;
         }
         let recovered = recovery::recover(dir, accept)?;
+        let mark = Mark::beside(&path);
+        mark.take_away().map_err(OpenError::io(&path))?;
         onrush_sqlite::close_files(&path).map_err(OpenError::io(&path))?;
-        let connection = database::open_writer(&path)?;
+        // Before a witness tells of it, or anybody is answered from it.
+        let connection = database::open_writer_synced(&path)?;
         let identity = database::identify(&connection).map_err(OpenError::sqlite(&path))?;
         vocabulary::note(&connection).map_err(OpenError::sqlite(&path))?;
         let ledger = match witness::read(dir) {
@@ -168,6 +174,6 @@ impl Files {
                 .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
                 .map_err(OpenError::sqlite(&path))?;
         }
-        Ok(Self { lock, connection, identity, witness, ledger, recovered })
+        Ok(Self { lock, connection, identity, witness, ledger, mark, recovered })
     }
 }

@@ -13,6 +13,11 @@ pub struct BareHold {
     pub name: &'static str,
     /// The event's keys, in the order it is given them.
     pub keys: Vec<String>,
+    /// The command after which no node need run the event: otherwise a hold is answered `away` 30 s after
+    /// the last tick, and nothing is held.
+    pub unattended: [String; 4],
+    /// The command that counts the event's bookings.
+    pub count: [String; 2],
 }
 
 impl BareHold {
@@ -22,8 +27,14 @@ impl BareHold {
     /// {"pools":{"<pool>":<n>}} <pool> <n>`.
     #[must_use]
     pub fn new(event: &EventId) -> Self {
-        let keys = EventKeys::new(event).all().map(str::to_owned).collect();
+        let keys = EventKeys::new(event);
         let library = scripts::HOLD_POOL.library.as_ref().expect("every script has one");
-        Self { library: &library.text, name: &library.name, keys }
+        Self {
+            library: &library.text,
+            name: &library.name,
+            keys: keys.all().map(str::to_owned).collect(),
+            unattended: ["HSET", keys.meta(), "alive_ms", "0"].map(str::to_owned),
+            count: ["HLEN", keys.holds()].map(str::to_owned),
+        }
     }
 }

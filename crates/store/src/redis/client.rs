@@ -317,6 +317,14 @@ impl Client {
         within(self.timeout, self.connection().pipeline(pipeline)).await
     }
 
+    /// The same for whoever may wait as long as for a script that takes its time.
+    pub(super) async fn pipeline_at_length(
+        &self,
+        pipeline: &Pipeline,
+    ) -> Result<Vec<Value>, ClientError> {
+        within(LONGEST, self.connection().pipeline(pipeline)).await
+    }
+
     /// A script as a function, if the server is known to take them.
     fn library<'s>(&self, script: &'s Script) -> Option<&'s Library> {
         let without = self.without_functions.load(Ordering::Relaxed);

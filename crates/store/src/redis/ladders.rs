@@ -40,6 +40,11 @@ pub(super) fn later_text(later: &[PriceStep]) -> String {
     text
 }
 
+/// Whether a field of the meta hash holds a ladder.
+pub(super) fn is_field(field: &str) -> bool {
+    field.starts_with(FIELD)
+}
+
 /// The field of the meta hash, and its text.
 pub(super) fn field(ladder: &Ladder) -> (String, String) {
     let field = format!("{FIELD}{}", key(&ladder.of));

@@ -1,20 +1,18 @@
-//! An event's state as Redis keeps it: made from the rules' own state, written, read, and compared.
+//! An event's state as Redis keeps it, made from the rules' own state.
 //!
 //! The scripts' includes say what each text means; here is the same from the other side.
 
 use super::counts::Counts;
-use super::head::Head;
 use super::holdings::{Holdings, count_payers};
-use super::keys::{self, EventKeys};
 use super::ladders;
 use super::records::{BanText, CategoryText, ChannelText, ClaimText, HoldText, PoolText};
-use super::records::{SeatText, SessionText, UserText};
+use super::records::{SeatText, SessionText};
 use super::segments::SegmentTexts;
 use super::types;
 use super::wire::settings_fields;
 use onrush_core::channels::ChannelView;
 use onrush_core::hold::{CheckIn, HoldState};
-use onrush_core::ids::{EventId, UserId};
+use onrush_core::ids::UserId;
 use onrush_core::limits::{ENDED_KNOWN_MS, MAX_QUEUE_SIZE};
 use onrush_core::prices::Ladder;
 use onrush_core::question::{AvailabilityNow, ChannelsNow, SeatsNow};
@@ -24,8 +22,6 @@ use onrush_core::view::{AvailabilityView, BanView, ClaimState, ClaimView, SeatSt
 use onrush_core::{Event, Time};
 use std::collections::{BTreeMap, HashMap};
 
-/// Fields or members in one command: scripts of others wait that long at most.
-const AT_ONCE: usize = 500;
 /// No place gets a score of an earlier millisecond: ranks of a draw are below it.
 pub(super) const FIRST_SCORE_MS: i64 = 4_096;
 /// The score of the first in line. Any that rise will do, as long as they are above every rank of a draw.
@@ -456,119 +452,6 @@ impl Layout {
         if let Some((kind, at)) = deadline {
             self.deadlines.insert(format!("{kind}:{id}"), at.to_string());
         }
-    }
-
-    /// The commands that write all of it but the meta hash, which comes last and lets the scripts in.
-    pub(super) fn commands(&self, event: &EventId, keys: &EventKeys) -> Vec<Words> {
-        let mut commands = Vec::new();
-        let hashes = [
-            (keys.pools(), &self.pools),
-            (keys.blocked(), &self.blocked),
-            (keys.seats(), &self.seats),
-            (keys.categories(), &self.categories),
-            (keys.holds(), &self.holds),
-            (keys.users(), &self.users),
-            (keys.sessions(), &self.sessions),
-            (keys.claims(), &self.claims),
-            (keys.bans(), &self.bans),
-            (keys.segments_free(), &self.segments_free),
-            (keys.access(), &self.access),
-            (keys.channels(), &self.channels),
-            (keys.payers(), &self.payers),
-            (keys.extended(), &self.extended),
-        ];
-        for (key, texts) in hashes {
-            let pairs: Vec<_> = texts.iter().map(|(field, text)| [field, text]).collect();
-            write_pairs("HSET", key, &pairs, &mut commands);
-        }
-        let scored = |line: &[(String, i64)]| -> Texts {
-            line.iter().map(|(member, score)| (member.clone(), score.to_string())).collect()
-        };
-        let sets = [
-            (keys.queue(), &scored(&self.queue)),
-            (keys.parked(), &scored(&self.parked)),
-            (keys.lapses(), &self.lapses),
-            (keys.deadlines(), &self.deadlines),
-            (keys.gone(), &self.gone),
-            (keys.segments(), &self.segments),
-            (keys.segments_open(), &self.segments_open),
-        ];
-        for (key, members) in sets {
-            let pairs: Vec<_> = members.iter().map(|(member, score)| [score, member]).collect();
-            write_pairs("ZADD", key, &pairs, &mut commands);
-        }
-        self.write_streams(event, &mut commands);
-        commands
-    }
-
-    /// Writes the streams of users' places, in events that have them.
-    fn write_streams(&self, event: &EventId, commands: &mut Vec<Words>) {
-        if !self.meta.contains_key("streams") {
-            return;
-        }
-        // Streams carry whole seconds, as those who read them expect.
-        let at_ms: i64 = self.meta.get("at").and_then(|at| at.parse().ok()).unwrap_or_default();
-        let at_s = at_ms.div_euclid(1_000).to_string();
-        for (user, text) in &self.users {
-            let Ok(id) = user.parse::<UserId>() else { continue };
-            let stream = keys::places_of(event, &id);
-            let Ok(text) = UserText::read(text, user) else { continue };
-            let places = text.places.split(',').filter_map(|place| place.split_once(':'));
-            for (nth, (token, number)) in places.enumerate() {
-                if nth == 0 {
-                    commands.push(words(&["DEL", &stream]));
-                }
-                commands.push(words(&[
-                    "XADD",
-                    &stream,
-                    &format!("{number}-0"),
-                    "token",
-                    token,
-                    "event_id",
-                    event.as_str(),
-                    "user_id",
-                    user,
-                    "timestamp",
-                    &at_s,
-                ]));
-            }
-        }
-    }
-
-    /// The command that writes the meta hash: from then on the scripts go on after `head`.
-    pub(super) fn meta_command(&self, keys: &EventKeys, head: Head, alive: Time) -> Words {
-        let mut command = words(&["HSET", keys.meta()]);
-        for (field, text) in &self.meta {
-            command.extend([field.clone(), text.clone()]);
-        }
-        let seq = head.seq.0.to_string();
-        if let Some(mark) = head.mark {
-            command.extend(words(&["mark", &mark.to_string()]));
-        }
-        if self.is_archived() {
-            command.extend(words(&["seq", &seq, "epoch", &head.epoch.to_string()]));
-            return command;
-        }
-        // Nobody's list of entrants is of this line.
-        let line_version = (head.epoch * 1_000_000_000 + head.seq.0).to_string();
-        command.extend(words(&["seq", &seq, "epoch", &head.epoch.to_string()]));
-        command.extend(words(&["line_version", &line_version, "alive", &alive.to_string()]));
-        command
-    }
-}
-
-/// A command to Redis, word by word.
-pub(super) type Words = Vec<String>;
-
-pub(super) fn words(words: &[&str]) -> Words {
-    words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-fn write_pairs(name: &str, key: &str, pairs: &[[&String; 2]], commands: &mut Vec<Words>) {
-    for chunk in pairs.chunks(AT_ONCE) {
-        let mut command = words(&[name, key]);
-        command.extend(chunk.iter().flatten().map(|word| (*word).clone()));
-        commands.push(command);
     }
 }
 

@@ -11,9 +11,9 @@
 //! sequence and is what the feed is read from. Any number of nodes may run the same events: the
 //! rules are in the scripts, a node only asks.
 //!
-//! What is confirmed, and what money is asked for, is answered once it is archived; other answers
-//! may be of decisions that a Redis that fails can still lose (docs/operating.md says how many). A
-//! node notices by their numbers.
+//! What is confirmed, what money is asked for, and what organisers change is answered once it is
+//! archived; other answers may be of decisions that a Redis that fails can still lose
+//! (docs/operating.md says how many). A node notices by their numbers.
 
 mod archive;
 mod archiver;
@@ -63,6 +63,7 @@ mod types;
 mod waits;
 mod wakes;
 mod wire;
+mod writing;
 
 pub use archive::{
     Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive, ToArchiveEntry,
@@ -72,7 +73,7 @@ pub use bare::BareHold;
 pub use head::{Head, Mark, differ};
 pub use options::Options;
 #[cfg(feature = "testing")]
-pub use probe::Probe;
+pub use probe::{GivenScript, Probe};
 pub use rows::SeatSpecs;
 pub use start::OpenError;
 

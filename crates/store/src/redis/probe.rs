@@ -5,8 +5,9 @@ use super::head::Head;
 use super::keys::{self, EventKeys};
 use super::layout::Layout;
 use super::rows::SeatSpecs;
+use super::scripts::Script;
 use super::wire::{Call, ListOfEntrants, Outcome, Setback, call, outcome};
-use super::{refusal, wire};
+use super::{refusal, scripts, wire};
 use crate::engine::Seq;
 use onrush_core::ids::EventId;
 use onrush_core::snapshot::SnapshotRow;
@@ -19,6 +20,21 @@ pub struct Probe {
     event: EventId,
     keys: EventKeys,
     head: Head,
+}
+
+/// A script in both ways in which Redis is given it.
+#[derive(Clone, Copy, Debug)]
+pub struct GivenScript {
+    /// Its path below `lua/`, without `.lua`.
+    pub name: &'static str,
+    /// What it is called as a function.
+    pub function: &'static str,
+    /// The library that has the function.
+    pub library: &'static str,
+    /// The text's SHA-1.
+    pub sha: &'static str,
+    /// It without a function.
+    pub text: &'static str,
 }
 
 fn told(error: ClientError) -> String {
@@ -37,6 +53,25 @@ impl Probe {
         let client = Client::open(&servers, 1, 5_000).await.map_err(told)?;
         let event: EventId = "nothing".parse().map_err(|_| "an id".to_owned())?;
         Ok(Self { client, keys: EventKeys::new(&event), event, head: Head::default() })
+    }
+
+    /// The script of each command and question.
+    ///
+    /// # Panics
+    /// If one of them is no function.
+    #[must_use]
+    pub fn scripts() -> Vec<GivenScript> {
+        let given = |script: &'static Script| {
+            let library = script.library.as_ref().expect("each is a function, too");
+            GivenScript {
+                name: script.name,
+                function: &library.name,
+                library: &library.text,
+                sha: &script.sha,
+                text: &script.text,
+            }
+        };
+        scripts::all().into_iter().map(given).collect()
     }
 
     /// Looks at this event from now on.
@@ -183,7 +218,7 @@ impl Probe {
     /// # Errors
     /// What Redis says, or what cannot be read.
     pub async fn rows(&self, seats: &SeatSpecs) -> Result<Vec<SnapshotRow>, String> {
-        let layout = Layout::read(&self.client, &self.keys).await.map_err(told)?;
+        let layout = Layout::read(&self.client, &self.keys).await?;
         layout.map_or_else(|| Ok(Vec::new()), |layout| layout.rows(seats))
     }
 
@@ -192,7 +227,7 @@ impl Probe {
     /// # Errors
     /// What Redis says.
     pub async fn differences(&self, event: &Event) -> Result<Vec<String>, String> {
-        let layout = Layout::read(&self.client, &self.keys).await.map_err(told)?;
+        let layout = Layout::read(&self.client, &self.keys).await?;
         Ok(layout.map_or_else(Vec::new, |layout| layout.differences(&Layout::of(event))))
     }
 

@@ -196,21 +196,6 @@ fn capitalised(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::all;
-    use onrush_testkit::{Redis, need};
-
-    #[test]
-    fn every_script_is_a_function_and_a_text_that_redis_takes() {
-        let Some(redis) = need(Redis::start()) else { return };
-        for script in all() {
-            let library = script.library.as_ref().expect("it is one");
-            let loaded = redis.command(&["FUNCTION", "LOAD", &library.text]);
-            let loaded = loaded.unwrap_or_else(|error| panic!("{}: {error}", script.name));
-            assert_eq!(loaded.trim(), library.name, "{}", script.name);
-            let loaded = redis.command(&["SCRIPT", "LOAD", &script.text]);
-            let loaded = loaded.unwrap_or_else(|error| panic!("{}: {error}", script.name));
-            assert_eq!(loaded.trim(), script.sha, "{}", script.name);
-        }
-    }
 
     #[test]
     fn a_full_server_refuses_what_needs_space_and_nothing_else() {

@@ -29,6 +29,11 @@ pub(super) fn list_text(types: &[TicketType]) -> String {
     types.iter().map(text).collect::<Vec<_>>().join(";")
 }
 
+/// Whether a field of the meta hash holds a list.
+pub(super) fn is_field(field: &str) -> bool {
+    field.starts_with(FIELD)
+}
+
 /// The field of the meta hash, and its text.
 pub(super) fn field(list: &TypeList) -> (String, String) {
     (format!("{FIELD}{}", ladders::key(&list.of)), list_text(&list.types))

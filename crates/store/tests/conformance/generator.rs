@@ -408,12 +408,12 @@ impl Generator {
                 self.ask(Command::OpenSale { seed, public_value });
             }
             5 | 6 => self.ask(Command::Pause),
-            9 if self.random.percent(20) => {
+            9 if self.random.percent(30) => {
                 let reason = self.reason();
                 self.ask(Command::Archive { reason });
             }
             // The end of a sale is the end of most that is interesting.
-            7 if self.random.percent(15) => self.ask(Command::Close),
+            7 if self.random.percent(25) => self.ask(Command::Close),
             _ => self.ask(Command::Resume),
         }
     }

@@ -348,6 +348,45 @@ async fn decisions_that_vanish_while_the_engine_runs_stop_it() {
     engine.stopped().await;
     let why = engine.failure().expect("it has stopped by itself");
     assert!(why.contains("damaged"), "{why}");
+    assert_eq!(engine.damage().as_ref(), Some(&why));
+    let noted = fs::read_to_string(sale.path().join("engine.damaged")).expect("it is noted");
+    assert_eq!(noted.trim_end(), why);
+}
+
+/// What a snapshot has is not read at a start, unless something was found wrong with it.
+#[tokio::test]
+async fn journal_that_was_found_damaged_is_looked_through_before_the_next_start_goes_on() {
+    let sale = Sale::new();
+    let options = Options { snapshot_every: 4, ..sale.options() };
+    let engine = Embedded::open(sale.path(), options).expect("opened");
+    crate::sale::open_flash_sale(&engine).await;
+    for n in 0..50 {
+        hold(&engine, &format!("b{n}"), units(1)).await.expect("held");
+    }
+    crate::sale::until("a snapshot", || has_snapshot(sale.path())).await;
+    engine.close();
+    let change = |sql: &str| {
+        let db = rusqlite::Connection::open(sale.path().join("engine.db")).expect("opened");
+        db.execute_batch(sql).expect("changed");
+    };
+    change("UPDATE journal SET body = 'x' || body WHERE seq = 2");
+    let engine = sale.open();
+    let mut feed = onrush_store::Engine::subscribe(&engine, Seq(0));
+    feed.next().await.expect_err("it cannot be read");
+    engine.stopped().await;
+    assert!(engine.damage().is_some());
+    drop(engine);
+    let mark = sale.path().join("engine.damaged");
+    for _ in 0..2 {
+        let before = contents(sale.path());
+        let damage = damage(sale.try_open());
+        assert!(damage.what.contains("decision 2"), "{damage}");
+        assert!(mark.exists());
+        assert_eq!(contents(sale.path()), before);
+    }
+    change("UPDATE journal SET body = substr(body, 2) WHERE seq = 2");
+    sale.open().close();
+    assert!(!mark.exists());
 }
 
 #[tokio::test]

@@ -90,6 +90,20 @@ async fn deadline_is_decided_by_the_step_after_it() {
 }
 
 #[tokio::test]
+async fn snapshot_of_a_journal_that_has_lost_rows_stops_the_engine() {
+    let sale = Sale::new();
+    let (engine, mut steps) = opened(&sale).await;
+    run(&mut steps, hold(&engine, "b", units(1))).await.expect("held");
+    let db = rusqlite::Connection::open(sale.path().join("engine.db")).expect("opened");
+    db.execute_batch("DELETE FROM journal WHERE seq > 2").expect("deleted");
+    drop(db);
+    let why = steps.snapshot().expect_err("there is nothing to make it of");
+    assert!(why.contains("decision 3: missing"), "{why}");
+    assert!(engine.damage().is_some());
+    assert_eq!(hold(&engine, "late", units(1)).await, Err(Failure::Stopped));
+}
+
+#[tokio::test]
 async fn snapshot_and_good_end_leave_an_engine_that_starts_from_both() {
     let sale = Sale::new();
     let (engine, mut steps) = opened(&sale).await;

@@ -167,8 +167,59 @@ fn session_that_is_over_keeps_its_payment() {
     kit.initiate("ada", "p1");
     kit.redis(&["ZADD", ACTIVE, "1000", "ada"]);
     kit.enqueue("ada");
-    assert_eq!(kit.promote(&[]), ["1", "ada", "1000"]);
+    assert_eq!(kit.promote(&[]), ["0", "no_waiting"]);
     assert_eq!(kit.success("ada", "A1", "p1")[..2], ["1", "completed"]);
+    assert_eq!(kit.position("ada"), ["1", "queued", "1"]);
+    assert_eq!(kit.promote(&[])[..2], ["1", "ada"]);
+}
+
+/// Let in with that session, they would have nothing once it ends: neither seat nor place.
+#[test]
+fn whoever_waits_with_a_payment_that_ran_out_is_passed_over_until_it_has_ended() {
+    let Some(mut kit) = kit() else { return };
+    kit.enter("ada");
+    kit.lock_seat("ada", "A1");
+    kit.initiate("ada", "p1");
+    kit.redis(&["HSET", &state("ada"), "expire_time", "1000"]);
+    kit.redis(&["ZADD", ACTIVE, "1000", "ada"]);
+    kit.enqueue("ada");
+    let before = kit.everything();
+    assert_eq!(kit.promote(&[]), ["0", "no_waiting"]);
+    let keys = [WAITING, ACTIVE, &state("ada"), &state("bob"), &state("eve")];
+    let args = ["gala", "0", "1000", "600", "1", "ada", "bob", "eve"];
+    assert_eq!(kit.run("promote", &keys[..3], &args[..6]), ["0", "no_waiting"]);
+    assert_eq!(kit.run("promote", &keys[..4], &args[..7]), ["0", "no_waiting"]);
+    assert_eq!(kit.everything(), before);
+    for user in ["bob", "eve", "kim"] {
+        kit.enqueue(user);
+    }
+    let alone = kit.run("promote", &keys[..3], &args[..6]);
+    assert_eq!(alone, ["0", "no_waiting"], "of the users given");
+    // Those behind her do not wait for that.
+    let promoted = kit.run("promote", &keys, &args);
+    assert_eq!((promoted.len(), &promoted[1][..]), (3, "bob"));
+    let promoted = kit.promote(&["1000", "600", "2"]);
+    assert_eq!([&promoted[1], &promoted[3]], ["eve", "kim"]);
+    let ended = kit.run("timeout", &[&state("ada"), ACTIVE], &["gala", "ada"]);
+    assert_eq!(ended, ["1", "timeout_processed", "A1"]);
+    assert_eq!(kit.position("ada"), ["1", "queued", "1"]);
+    assert_eq!(kit.promote(&[])[..2], ["1", "ada"]);
+    assert_eq!(kit.lock_seat("ada", "A1"), ["1", "success"]);
+}
+
+#[test]
+fn a_hundred_at_most_are_passed_over() {
+    let Some(mut kit) = kit() else { return };
+    for n in 0..101 {
+        let user = format!("u{n}");
+        kit.redis(&["HSET", &state(&user), "state", "payment_pending"]);
+        kit.redis(&["ZADD", ACTIVE, "1000", &user]);
+        kit.enqueue(&user);
+    }
+    kit.enqueue("ada");
+    assert_eq!(kit.promote(&[]), ["0", "no_waiting"]);
+    kit.cancel("u0");
+    assert_eq!(kit.promote(&[])[..2], ["1", "ada"]);
 }
 
 #[test]

@@ -4,14 +4,14 @@ use crate::stage::{
     MemoryArchive, OF_TOMORROW, PATIENCE, confirm_command, done, flash_sale, hold, id, open,
     options, rewrite_last, until,
 };
-use onrush_core::change::{BookingChange, HoldChange};
+use onrush_core::change::{BookingChange, HoldChange, SaleChange};
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::EventId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::BookingOf;
 use onrush_core::spec::PoolSpec;
 use onrush_core::types::AskedTypes;
-use onrush_core::{Change, Command, Refusal, Reply};
+use onrush_core::{Change, Command, Phase, Refusal, Reply};
 use onrush_store::redis::{Archive, Options, RedisEngine};
 use onrush_store::{Ask, Engine, Failure, FeedEntry, Seq};
 use onrush_testkit::{Redis, need};
@@ -92,11 +92,17 @@ async fn a_confirmation_is_archived_before_it_is_answered() {
     assert!(archive.of_event(&event).iter().any(confirmed));
 }
 
-/// A node that does not wait for the archive for long.
-async fn impatient(redis: &Redis, archive: &MemoryArchive) -> RedisEngine {
+/// A node that does not wait for the archive for long, and a sale that one with patience has made, with a
+/// unit of `vip` that is not free of charge.
+async fn impatient(redis: &Redis, archive: &MemoryArchive) -> (RedisEngine, EventId) {
+    let patient = open(redis, archive.other_node()).await;
+    let event = flash_sale(&patient, 10).await;
+    let spec = PoolSpec { pool: id("vip"), capacity: 1, price_minor: 2_500 };
+    done(&patient, &event, Command::AddPool { spec }).await;
+    patient.close().await;
     let usual = options(redis, archive.other_node());
     let engine = RedisEngine::open(Options { archive_timeout_ms: 300, ..usual }).await;
-    engine.expect("the engine begins")
+    (engine.expect("the engine begins"), event)
 }
 
 /// Asks such a node again as long as the archive takes its time.
@@ -114,8 +120,7 @@ async fn told(engine: &RedisEngine, event: &EventId, command: &Command) -> Resul
 async fn a_confirmation_that_cannot_be_archived_is_not_answered() {
     let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
-    let engine = impatient(&redis, &archive).await;
-    let event = flash_sale(&engine, 10).await;
+    let (engine, event) = impatient(&redis, &archive).await;
     hold(&engine, &event, "ada", "b1").await.expect("units are free");
     archive.set_away(true);
     let confirm = confirm_command("ada", "b1");
@@ -124,6 +129,28 @@ async fn a_confirmation_that_cannot_be_archived_is_not_answered() {
     archive.set_away(false);
     // The same again: it was decided, and is archived by now or soon.
     told(&engine, &event, &confirm).await.expect("it is confirmed");
+}
+
+/// What an organiser asks for is so at once, whether or not anybody can say that it stays so.
+#[tokio::test]
+async fn a_pause_that_cannot_be_archived_pauses_and_is_not_answered() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let (engine, event) = impatient(&redis, &archive).await;
+    hold(&engine, &event, "ada", "b1").await.expect("units are free");
+    archive.set_away(true);
+    let answer = engine.execute(event.clone(), Command::Pause).await;
+    assert_eq!(answer.map(|answer| answer.value), Err(Failure::Unreachable));
+    let is_paused = Refusal::EventNotOpen { phase: Phase::Paused };
+    assert_eq!(hold(&engine, &event, "bob", "b2").await, Err(Failure::Refused(is_paused)));
+    archive.set_away(false);
+    let again = told(&engine, &event, &Command::Pause).await;
+    let is_known = matches!(again, Err(Failure::Refused(Refusal::AlreadyInPhase { .. })));
+    assert!(is_known, "it was paused before: {again:?}");
+    let paused = |entry: &FeedEntry| {
+        entry.changes.iter().any(|change| matches!(change, Change::Sale(SaleChange::SalePaused)))
+    };
+    assert!(archive.of_event(&event).iter().any(paused));
 }
 
 /// Whoever asks one node how far the feed has to be read for an event is told of what another decided
@@ -361,10 +388,7 @@ async fn what_a_later_version_says_besides_is_archived_to_the_letter() {
 async fn the_end_of_a_payment_is_archived_before_it_is_answered() {
     let Some(redis) = need(Redis::start()) else { return };
     let archive = MemoryArchive::new();
-    let engine = impatient(&redis, &archive).await;
-    let event = flash_sale(&engine, 10).await;
-    let spec = PoolSpec { pool: id("vip"), capacity: 1, price_minor: 2_500 };
-    done(&engine, &event, Command::AddPool { spec }).await;
+    let (engine, event) = impatient(&redis, &archive).await;
     let line = PoolLine { pool: id("vip"), quantity: 1 };
     let lines = Lines::new(vec![line], Vec::new()).expect("lines");
     let execute = |command: Command| engine.execute(event.clone(), command);

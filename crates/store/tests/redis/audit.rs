@@ -1,15 +1,19 @@
 //! An audit tells what in Redis is not as the archived decisions say.
 
 use crate::stage::{
-    MemoryArchive, confirm_command, done, flash_sale, hold, id, lines, new_event, open, options,
-    place, settings,
+    MemoryArchive, archive_first, confirm_command, done, flash_sale, hold, id, lines, new_event,
+    open, options, place, settings, until,
 };
-use onrush_core::Command;
+use crate::world::NOON;
+use onrush_core::change::{QueueChange, SaleChange, SetupChange};
+use onrush_core::ids::EventId;
+use onrush_core::question::EventNow;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::{PoolSpec, Reason};
 use onrush_core::view::PlaceView;
+use onrush_core::{Change, Command};
 use onrush_store::redis::{Options, RedisEngine};
-use onrush_store::{Ask, Engine};
+use onrush_store::{Ask, Engine, Failure};
 use onrush_testkit::{Redis, need};
 
 #[tokio::test]
@@ -119,4 +123,96 @@ async fn event_that_is_not_listed_is_told_and_not_listed_again() {
     assert_eq!(report.violations, [format!("event {event}: it is not in the list of events")]);
     let listed = redis.command(&["ZCARD", "onrush:events"]).expect("Redis answers");
     assert_eq!(listed.trim(), "0", "an audit mends nothing");
+}
+
+/// Whoever joins would wait for as long as all of it is read at once.
+#[tokio::test]
+async fn an_event_in_which_many_wait_is_read_page_by_page() {
+    const WAITING: u32 = 40_000;
+    let Some(redis) = need(Redis::start()) else { return };
+    let (archive, event) = (MemoryArchive::new(), new_event());
+    let created = SetupChange::EventCreated { settings: Box::new(settings()) };
+    let mut changes = vec![Change::from(created), SaleChange::PrequeueOpened.into()];
+    let taken = |number: u32| {
+        let (place, user) = (place(number.into()), id(&format!("u{number}")));
+        Change::from(QueueChange::PlaceTaken { place, user, number })
+    };
+    changes.extend((1..=WAITING).map(taken));
+    archive_first(&archive, &event, NOON, changes).await;
+    let quiet = Options { ticks: false, ..options(&redis, archive.other_node()) };
+    let engine = RedisEngine::open(quiet).await.expect("the engine begins");
+    until("the rebuilt event", || async { engine.ask(event.clone(), EventNow).await.ok() }).await;
+    // It is listed after it is open.
+    let listed = || async { engine.events().await.ok().filter(|listed| !listed.value.is_empty()) };
+    until("a line in the list", listed).await;
+    engine.close().await;
+
+    let hasty = Options { ticks: false, timeout_ms: 500, ..options(&redis, archive) };
+    let auditor = RedisEngine::open(hasty).await.expect("the engine begins");
+    redis.command(&["CONFIG", "RESETSTAT"]).expect("Redis answers");
+    let report = auditor.audit().await.expect("Redis and the archive answer");
+    assert_eq!((report.events, report.violations), (1, Vec::new()));
+    let stats = redis.command(&["INFO", "commandstats"]).expect("Redis answers");
+    assert!(stats.contains("cmdstat_hscan:"), "{stats}");
+    assert!(!stats.contains("cmdstat_hgetall:"), "it is never read at once: {stats}");
+}
+
+#[tokio::test]
+async fn an_event_that_cannot_be_read_is_told_and_the_others_are_looked_at() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let options = Options { ticks: false, ..options(&redis, MemoryArchive::new()) };
+    let engine = RedisEngine::open(options).await.expect("the engine begins");
+    let (broken, changed) = (flash_sale(&engine, 5).await, flash_sale(&engine, 5).await);
+    let key = |event: &EventId, part: &str| format!("onrush:{{{event}}}:{part}");
+    redis.command(&["SET", &key(&broken, "claims"), "no hash"]).expect("Redis answers");
+    let pools = key(&changed, "pools");
+    redis.command(&["HSET", &pools, "ga", "0 5 0 1 0 0 0 0"]).expect("Redis answers");
+    let report = engine.audit().await.expect("Redis and the archive answer");
+    assert_eq!(report.events, 2);
+    let told = |event: &EventId, what: &str| {
+        let start = format!("event {event}: {what}");
+        report.violations.iter().filter(|violation| violation.starts_with(&start)).count()
+    };
+    assert_eq!((told(&broken, ""), told(&broken, "it cannot be read: ")), (1, 1), "{report:?}");
+    assert!(told(&changed, "") > 0, "{report:?}");
+}
+
+/// Waits until an event is read at once.
+async fn is_under_way(redis: &Redis) {
+    until("an audit", || async {
+        let stats = redis.command(&["INFO", "commandstats"]).expect("Redis answers");
+        stats.contains("cmdstat_hgetall:").then_some(())
+    })
+    .await;
+}
+
+/// All other events would be asked for in vain, one after the other.
+#[tokio::test]
+async fn an_audit_ends_when_redis_or_the_archive_goes_away() {
+    let Some(mut redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let options = Options { ticks: false, ..options(&redis, archive.other_node()) };
+    let engine = RedisEngine::open(options).await.expect("the engine begins");
+    for _ in 0..3 {
+        let event = flash_sale(&engine, 5).await;
+        // The archive never has that decision: the event is looked at again and again.
+        let meta = format!("onrush:{{{event}}}:meta");
+        redis.command(&["HINCRBY", &meta, "seq", "1"]).expect("Redis answers");
+    }
+    redis.command(&["CONFIG", "RESETSTAT"]).expect("Redis answers");
+    let goes = async {
+        is_under_way(&redis).await;
+        archive.set_away(true);
+    };
+    let (audited, ()) = tokio::join!(engine.audit(), goes);
+    assert_eq!(audited, Err(Failure::Unreachable), "the archive is away");
+
+    archive.set_away(false);
+    redis.command(&["CONFIG", "RESETSTAT"]).expect("Redis answers");
+    let goes = async {
+        is_under_way(&redis).await;
+        redis.kill();
+    };
+    let (audited, ()) = tokio::join!(engine.audit(), goes);
+    assert_eq!(audited, Err(Failure::Unreachable), "Redis is away");
 }

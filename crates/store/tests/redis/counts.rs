@@ -2,9 +2,10 @@
 
 use crate::stage::{id, lines};
 use crate::world::{NOON, Node, World, key, place, settings, user};
+use onrush_core::channels::ChannelSpec;
 use onrush_core::prices::Priced;
 use onrush_core::settings::{RoomSettings, Settings};
-use onrush_core::spec::PoolSpec;
+use onrush_core::spec::{PoolSpec, Reason};
 use onrush_core::types::AskedTypes;
 use onrush_core::user_limits::UserLimit;
 use onrush_core::{Command, Refusal};
@@ -49,6 +50,41 @@ async fn what_an_older_version_did_not_count_is_counted_by_the_next_tick() {
     let counted = world.ask(&["HMGET", &key("meta"), "units_free", "choosing"]);
     assert_eq!(counted.split_whitespace().collect::<Vec<_>>(), ["3", "3"]);
     assert_eq!(inside(&world), 4, "three are left for three, and one has what they want");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_blocked_is_not_read_for_people_whom_no_channel_lets_in() {
+    const TICKS: u64 = 5;
+    let Some(world) = World::start() else { return };
+    let node = world.node().await;
+    world.set_clock(NOON);
+    node.create(settings(RoomSettings::default())).await;
+    let spec = PoolSpec { pool: id("ga"), capacity: 3, price_minor: 0 };
+    node.done(Command::AddPool { spec }).await;
+    let reason = || Reason { by: "ann".into(), why: "a sponsor".into() };
+    let channel = |queued| {
+        let (channel, quota, codes, release) = (id("fans"), None, Vec::new(), None);
+        let spec = ChannelSpec { channel, quota, codes, queued, release };
+        Command::SetChannel { spec, reason: reason() }
+    };
+    node.done(channel(false)).await;
+    let to = Some(id("fans"));
+    node.done(Command::Allot { lines: lines(2), from: None, to, reason: reason() }).await;
+    node.done(Command::OpenSale { seed: None, public_value: None }).await;
+    join(&node, 0..3).await;
+    node.tick(&world, 5).await;
+    assert_eq!(inside(&world), 1, "one unit is everybody's");
+
+    world.ask(&["CONFIG", "RESETSTAT"]);
+    for _ in 0..TICKS {
+        node.done(Command::Tick).await;
+    }
+    let [hgetall] = world.calls(["hgetall"]);
+    assert!(hgetall <= 2 * TICKS, "two looks a tick, at the channels alone: {hgetall}");
+    // Whoever may use a channel that is queued comes through the room.
+    node.done(channel(true)).await;
+    node.tick(&world, 5).await;
+    assert_eq!(inside(&world), 3);
 }
 
 /// An older version did not know of which pool a user's claimed units are.

@@ -1,4 +1,5 @@
-//! Scripts as functions: given to a server that has them not, and done without where it takes none.
+//! Scripts as functions: taken by Redis, given to a server that has them not, and done without where it
+//! takes none.
 
 use crate::stage::{
     MemoryArchive, confirm_command, flash_sale, free_units, hold, id, open, options,
@@ -7,7 +8,7 @@ use crate::world::{NOON, World, event, place, user};
 use onrush_core::Command;
 use onrush_core::settings::RoomSettings;
 use onrush_core::view::PlaceState;
-use onrush_store::redis::{Options, RedisEngine};
+use onrush_store::redis::{BareHold, GivenScript, Options, Probe, RedisEngine};
 use onrush_store::{Engine, Failure};
 use onrush_testkit::{Redis, RedisOptions, need};
 
@@ -20,6 +21,19 @@ fn calls(redis: &Redis, command: &str) -> u64 {
         let calls = rest.split(',').next().expect("something stands there");
         calls.parse().expect("a number")
     })
+}
+
+#[test]
+fn every_script_is_a_function_and_a_text_that_redis_takes() {
+    let Some(redis) = need(Redis::start()) else { return };
+    for GivenScript { name, function, library, sha, text } in Probe::scripts() {
+        let loaded = redis.command(&["FUNCTION", "LOAD", library]);
+        let loaded = loaded.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(loaded.trim(), function, "{name}");
+        let loaded = redis.command(&["SCRIPT", "LOAD", text]);
+        let loaded = loaded.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(loaded.trim(), sha, "{name}");
+    }
 }
 
 #[tokio::test]
@@ -97,4 +111,30 @@ async fn whoever_is_admitted_may_arrive_at_a_full_redis() {
     let refused = node.engine.execute(event(), join).await.expect_err("nobody joins");
     assert_eq!(refused, Failure::DiskLow);
     node.done(Command::Tick).await;
+}
+
+/// Measurements call the function for longer than an event may be left alone.
+#[tokio::test]
+async fn bare_hold_of_an_event_that_nobody_runs_holds() {
+    let Some(world) = World::start() else { return };
+    let node = world.node().await;
+    let bare = BareHold::new(&flash_sale(&node.engine, 10).await);
+    world.ask(&["FUNCTION", "LOAD", "REPLACE", bare.library]);
+    let count = bare.keys.len().to_string();
+    let request = "0123456789abcdef0123456789abcdef";
+    let args = ["0", "0", "", request, "", "b1", "ada", r#"{"pools":{"ga":1}}"#, "ga", "1"];
+    let keys = bare.keys.iter().map(String::as_str);
+    let call: Vec<_> = ["FCALL", bare.name, &count].into_iter().chain(keys).chain(args).collect();
+    let held = || world.ask(&bare.count.each_ref().map(String::as_str));
+
+    let [_, meta, ..] = &bare.unattended;
+    world.ask(&["HSET", meta, "alive", "1"]);
+    let answer = world.ask(&call);
+    assert!(answer.starts_with("away"), "{answer}");
+    assert_eq!(held(), "0");
+
+    world.ask(&bare.unattended.each_ref().map(String::as_str));
+    let answer = world.ask(&call);
+    assert!(answer.starts_with("ok"), "{answer}");
+    assert_eq!(held(), "1");
 }

@@ -1,14 +1,14 @@
 //! An archive that has nothing of an event any more: what Redis has is the only copy.
 
 use crate::stage::{
-    Forgotten, MemoryArchive, confirm_command, done, flash_sale, free_units, hold, hold_command,
-    id, new_event, open, options, settings, until,
+    Forgotten, MemoryArchive, confirm_command, flash_sale, free_units, hold, hold_command, id,
+    new_event, open, options, settings, until,
 };
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
-use onrush_core::question::BookingOf;
+use onrush_core::question::{BookingOf, EventNow};
 use onrush_core::{Command, Refusal};
-use onrush_store::redis::{Archive, Options, RedisEngine};
+use onrush_store::redis::{Archive, Options, Probe, RedisEngine};
 use onrush_store::{Ask, Engine, Failure, Seq};
 use onrush_testkit::{Log, Redis, need};
 use tracing::Level;
@@ -24,10 +24,12 @@ fn ask(redis: &Redis, words: &[&str]) -> String {
 /// An event in which Ada's booking `b1` is confirmed by the fifth decision, and whose stream begins with
 /// that, as one does that was trimmed.
 async fn with_a_trimmed_stream(redis: &Redis, archive: &MemoryArchive) -> (RedisEngine, EventId) {
+    let patient = open(redis, archive.other_node()).await;
+    let event = flash_sale(&patient, 10).await;
+    patient.close().await;
     let usual = options(redis, archive.other_node());
     let engine = RedisEngine::open(Options { archive_timeout_ms: 300, ..usual }).await;
     let engine = engine.expect("the engine begins");
-    let event = flash_sale(&engine, 10).await;
     hold(&engine, &event, "ada", "b1").await.expect("units are free");
     until("her booking", || async {
         engine.execute(event.clone(), confirm_command("ada", "b1")).await.ok()
@@ -150,7 +152,11 @@ async fn an_event_that_was_lost_before_anything_of_it_was_archived_has_never_bee
     assert!(lease.expect("an archive").is_some());
     let engine = open(&redis, archive.other_node()).await;
     let create = || Command::CreateEvent { settings: Box::new(settings()) };
-    done(&engine, &event, create()).await;
+    // A node asked for it that died, and this one heard of it.
+    let mut dead = Probe::open(&[redis.url()], false).await.expect("Redis answers");
+    dead.look_at(event.clone());
+    dead.run(&create(), "a request").await.expect("an answer").expect("it is created");
+    engine.ask(event.clone(), EventNow).await.expect("it is there");
     ask(&redis, &["FLUSHALL"]);
     // Also whoever asks while the attempt ends is told that it is being rebuilt.
     let answer = async |command: Command| {

@@ -1,18 +1,22 @@
 //! An event that Redis has lost, as a whole or its last decisions, is made again from the archive.
 
 use crate::stage::{
-    MemoryArchive, OF_TOMORROW, confirm_command, done, flash_sale, free_units, free_units_again,
-    hold, hold_command, id, once_known, open, patient, rewrite_last, until,
+    self, MemoryArchive, OF_TOMORROW, archive_first, confirm_command, done, flash_sale, free_units,
+    free_units_again, hold, hold_command, id, new_event, once_known, open, patient, rewrite_last,
+    until,
 };
 use crate::visitors::{drawn, join_many, lapse_in_order, seed, stream};
 use crate::world::{self, World, key, user};
 use onrush_core::best::{Best, BestOrder, Together};
+use onrush_core::change::SetupChange;
 use onrush_core::hold::HoldStatus;
-use onrush_core::ids::EventId;
+use onrush_core::ids::{EventId, PoolId};
+use onrush_core::prices::Priced;
 use onrush_core::question::{BookingOf, EventNow};
-use onrush_core::settings::RoomSettings;
-use onrush_core::spec::{Access, CategorySpec, SeatSpec};
-use onrush_core::{Command, Event, Time};
+use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::types::{TicketType, TypePrice};
+use onrush_core::{Change, Command, Event, Time};
 use onrush_store::flags::Flag;
 use onrush_store::redis::{Archive, Probe, RedisEngine};
 use onrush_store::{Ask, Engine, Failure, Seq};
@@ -168,6 +172,59 @@ async fn seats_that_an_older_version_added_are_written_anew() {
     wait_until_archive_has_all(&redis, &archive, &event).await;
     let report = engine.audit().await.expect("a report");
     assert_eq!(report.violations, Vec::<String>::new());
+}
+
+/// What is said of a hotel's year: nights that changed their price, and have ticket types.
+fn year_of_a_hotel(nights: usize) -> Vec<Change> {
+    let reason = Reason { by: "ann".into(), why: "summer".into() };
+    let adult = TicketType {
+        id: id("adult"),
+        name: "Adult".into(),
+        price: TypePrice::PercentBp(10_000),
+        min: 0,
+        max: None,
+        proof: false,
+    };
+    let settings = Settings { room: None, ..stage::settings() };
+    let mut changes: Vec<Change> =
+        vec![SetupChange::EventCreated { settings: Box::new(settings) }.into()];
+    for night in 0..nights {
+        let pool: PoolId = id(&format!("night-{night}"));
+        let spec = PoolSpec { pool: pool.clone(), capacity: 5, price_minor: 100 };
+        let of = Priced::Pool(pool);
+        let priced = SetupChange::PriceChanged {
+            of: of.clone(),
+            before_minor: 100,
+            price_minor: 200,
+            later: Vec::new(),
+            reason: Some(reason.clone()),
+        };
+        let typed =
+            SetupChange::TypesSet { of, types: vec![adult.clone()], reason: reason.clone() };
+        changes.extend([SetupChange::PoolAdded { spec }, priced, typed].map(Change::from));
+    }
+    changes
+}
+
+/// They are more words than Lua takes at a time.
+#[tokio::test]
+async fn an_event_with_thousands_of_prices_and_types_is_rebuilt() {
+    const NIGHTS: usize = 4_000;
+    let Some(redis) = need(Redis::start()) else { return };
+    let (archive, event) = (MemoryArchive::new(), new_event());
+    archive_first(&archive, &event, world::NOON, year_of_a_hotel(NIGHTS)).await;
+
+    let engine = open(&redis, archive.other_node()).await;
+    let opening = Command::OpenSale { seed: None, public_value: None };
+    once_rebuilt(&engine, &event, opening).await.expect("it is open");
+    let meta = format!("onrush:{{{event}}}:meta");
+    for (field, text) in [("price:p:night-3999", "100"), ("types:p:night-0", "adult,s10000,")] {
+        let found = redis.command(&["HGET", &meta, field]).expect("Redis answers");
+        assert!(found.starts_with(text), "{field}: {found}");
+    }
+    assert_eq!(free_units(&engine, &event).await, 5 * u32::try_from(NIGHTS).expect("few"));
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    assert_as_archived(&redis, &archive, &event).await;
 }
 
 #[tokio::test]
@@ -392,8 +449,17 @@ async fn what_is_lost_while_an_event_is_rebuilt_is_missed_before_it_opens() {
     let clear = run(&["EVAL", CLEAR, "4", META, keys[0], keys[1], keys[2], "4"]);
     assert_eq!((clear, write("0", keys[0])), ("1".into(), "0".into()), "the one before is over");
     let first = run(&["EVAL", WRITE, "2", META, keys[0], "4", "0", "SET", keys[0], "x"]);
-    let open = run(&["EVAL", WRITE, "1", META, "4", "1", "HSET", META, "epoch", "4", "seq", "9"]);
-    assert_eq!((first, open), ("1".into(), "1".into()));
+    let meta = |before: &str, price: &str| {
+        run(&["EVAL", WRITE, "1", META, "4", before, "HSET", META, price, "100"])
+    };
+    let prices = (meta("1", "price:p:ga"), meta("2", "price:p:vip"));
+    assert_eq!((first, prices), ("1".into(), ("1".into(), "1".into())));
+    assert_eq!(run(&["HGET", META, "epoch"]), "-1", "a part of the meta hash does not open it");
+    // What an attempt wrote there is not left to the next.
+    let clear = run(&["EVAL", CLEAR, "4", META, keys[0], keys[1], keys[2], "5"]);
+    assert_eq!((clear, run(&["HEXISTS", META, "price:p:ga"])), ("1".into(), "0".into()));
+    let open = run(&["EVAL", WRITE, "1", META, "5", "0", "HSET", META, "epoch", "5", "seq", "9"]);
+    assert_eq!(open, "1");
     assert_eq!(run(&["HLEN", META]), "2", "nothing is left of the rebuilding");
 }
 

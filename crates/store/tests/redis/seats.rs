@@ -79,16 +79,6 @@ fn best(booking: &str, quantity: u32, category: &str, channels: &[ChannelId]) ->
     Command::HoldBest { booking, user: user(0), order, channels: channels.to_vec(), types }
 }
 
-/// How often Redis ran each of these commands since it was last asked to count anew.
-fn calls<const N: usize>(world: &World, commands: [&str; N]) -> [u64; N] {
-    let stats = world.ask(&["INFO", "commandstats"]);
-    commands.map(|command| {
-        let start = format!("cmdstat_{command}:calls=");
-        let count = stats.lines().find_map(|line| line.strip_prefix(&start)?.split(',').next());
-        count.map_or(0, |count| count.parse().expect("a number"))
-    })
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_order_reads_no_segment_of_other_categories_by_itself() {
     let Some(world) = World::start() else { return };
@@ -113,7 +103,7 @@ async fn a_refused_order_reads_no_segment_of_other_categories_by_itself() {
 async fn is_refused(world: &World, node: &Node, quantity: u32, refusal: Refusal, most: u64) {
     world.ask(&["CONFIG", "RESETSTAT"]);
     assert_eq!(node.run(best("refused", quantity, "box", &[])).await, Err(refusal));
-    let [zrange, hget] = calls(world, ["zrange", "hget"]);
+    let [zrange, hget] = world.calls(["zrange", "hget"]);
     assert!(zrange + hget < most, "{quantity} seats: ZRANGE {zrange} times, HGET {hget} times");
 }
 
@@ -127,13 +117,31 @@ async fn an_order_through_a_channel_reads_its_segments_together() {
     for (booking, channel) in [("b-1", "fans"), ("b-2", "empty")] {
         world.ask(&["CONFIG", "RESETSTAT"]);
         node.done(best(booking, 2, "stalls", &[id(channel)])).await;
-        let [zrange, hget] = calls(&world, ["zrange", "hget"]);
+        let [zrange, hget] = world.calls(["zrange", "hget"]);
         assert!(zrange + hget < 50, "{channel}: ZRANGE {zrange} times, HGET {hget} times");
     }
     let [first, second] =
         ["b-1", "b-2"].map(|booking| world.ask(&["HGET", &key("holds"), booking]));
     assert!(first.contains(r#""400-0","400-1""#), "the best of the channel: {first}");
     assert!(second.contains(r#""0-0","0-1""#), "the best there are: {second}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_may_be_apart_reads_no_rows_far_from_the_best() {
+    let Some(world) = World::start() else { return };
+    let node = house(&world, 2_000, 2).await;
+    // Nobody finds four side by side. Whoever reads rows from the hundredth on fails.
+    world.ask(&["ZREMRANGEBYSCORE", &key("segments"), "200", "+inf"]);
+    world.ask(&["CONFIG", "RESETSTAT"]);
+    let best = Best::new(4, Together::Prefer).expect("a quantity");
+    let order = Arc::new(BestOrder::new(best, None).expect("an order"));
+    let (booking, types) = (id("b-1"), AskedTypes::default());
+    let channels = Vec::new();
+    node.done(Command::HoldBest { booking, user: user(0), order, channels, types }).await;
+    let [zrange, hget] = world.calls(["zrange", "hget"]);
+    assert!(zrange + hget < 100, "ZRANGE {zrange} times, HGET {hget} times");
+    let hold = world.ask(&["HGET", &key("holds"), "b-1"]);
+    assert!(hold.contains(r#""0-0","0-1","1-0","1-1""#), "the best two rows: {hold}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +152,7 @@ async fn a_channel_is_released_segment_by_segment() {
     allot(&node, "fans", &all.collect::<Vec<_>>()).await;
     world.ask(&["CONFIG", "RESETSTAT"]);
     node.done(Command::ReleaseChannel { channel: id("fans"), into: None, reason: reason() }).await;
-    let [hget] = calls(&world, ["hget"]);
+    let [hget] = world.calls(["hget"]);
     // One for each segment, of which three parcels may cut some in two, and a few for all.
     assert!(hget < 300, "HGET {hget} times");
     let seats = node.engine.ask(event(), SeatsNow).await.expect("an answer").value;

@@ -4,7 +4,6 @@
 mod memory_archive;
 
 pub(crate) use memory_archive::{Forgotten, MemoryArchive};
-use onrush_core::Command;
 use onrush_core::ids::{BookingId, EventId, PlaceId, PoolId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::money::Currency;
@@ -13,8 +12,9 @@ use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::PoolSpec;
 use onrush_core::types::AskedTypes;
 use onrush_core::view::HoldView;
-use onrush_store::redis::{Options, RedisEngine};
-use onrush_store::{Ask, Failure};
+use onrush_core::{Change, Command, Time};
+use onrush_store::redis::{Archive, Options, RedisEngine, ToArchive, ToArchiveEntry};
+use onrush_store::{Ask, Failure, FeedEntry, Seq};
 use onrush_testkit::Redis;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -158,6 +158,21 @@ pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
         }
     };
     timeout(PATIENCE, found).await.unwrap_or_else(|_| panic!("{what} never came"))
+}
+
+/// Archives all this as an event's first decision, of which Redis has nothing: whoever asks for the event
+/// has it rebuilt.
+pub(crate) async fn archive_first(
+    archive: &MemoryArchive,
+    event: &EventId,
+    at: Time,
+    changes: Vec<Change>,
+) {
+    let text = serde_json::to_string(&changes).expect("changes can be written");
+    let entry = FeedEntry { seq: Seq(1), at, event: event.clone(), changes };
+    let decisions = vec![ToArchiveEntry { entry, text, mark: None }];
+    let what = ToArchive { event: event.clone(), epoch: 0, before: None, decisions };
+    archive.append(what).await.expect("it is archived");
 }
 
 /// Changes as a later version may write them.

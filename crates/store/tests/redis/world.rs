@@ -73,6 +73,7 @@ impl World {
             ticks,
             sweep_ms: 100,
             timeout_ms: 10_000,
+            archive_timeout_ms: 20_000,
             flags: Arc::clone(&flags),
             ..Options::new(vec![self.redis.url()], false, archive)
         };
@@ -83,6 +84,16 @@ impl World {
     /// What Redis says to a command.
     pub(crate) fn ask(&self, words: &[&str]) -> String {
         self.redis.command(words).expect("Redis answers")
+    }
+
+    /// How often Redis ran each of these commands since it was last asked to count anew.
+    pub(crate) fn calls<const N: usize>(&self, commands: [&str; N]) -> [u64; N] {
+        let stats = self.ask(&["INFO", "commandstats"]);
+        commands.map(|command| {
+            let start = format!("cmdstat_{command}:calls=");
+            let count = stats.lines().find_map(|line| line.strip_prefix(&start)?.split(',').next());
+            count.map_or(0, |count| count.parse().expect("a number"))
+        })
     }
 
     /// Sets the event's clock.

@@ -3,7 +3,10 @@
 mod rules;
 
 use std::sync::LazyLock;
-use tidy::{Repository, circles, crates, documents, examples, imports, lengths, lua, rooms};
+use tidy::{
+    Repository, circles, crates, documents, examples, imports, lengths, lua, rooms, scripts,
+    servers,
+};
 
 static HERE: LazyLock<Repository> =
     LazyLock::new(|| Repository::here().expect("the repository can be read"));
@@ -75,6 +78,16 @@ fn settings_in_documents_are_those_of_the_template() {
 #[test]
 fn examples_are_run_where_there_are_some() {
     nothing(&examples::findings(&HERE));
+}
+
+#[test]
+fn unit_tests_start_no_server() {
+    nothing(&servers::findings(&HERE));
+}
+
+#[test]
+fn programs_are_where_cargo_builds() {
+    nothing(&scripts::findings(&HERE));
 }
 
 #[test]

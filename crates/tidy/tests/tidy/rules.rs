@@ -1,6 +1,9 @@
 //! Each rule on small repositories that break it, and on one that does not.
 
-use tidy::{Repository, circles, crates, documents, examples, imports, lengths, lua, rooms};
+use tidy::{
+    Repository, circles, crates, documents, examples, imports, lengths, lua, rooms, scripts,
+    servers,
+};
 
 /// The findings are as many as these, and each has its words.
 #[track_caller]
@@ -371,6 +374,44 @@ fn settings_that_are_not_there_are_found() {
         ],
     );
     told(&documents::settings(&Repository::of(&[])), &["mend this rule"]);
+}
+
+#[test]
+fn unit_test_that_starts_a_server_is_found() {
+    let text = "fn a() {\n    let Some(redis) = need(Redis::start()) else { return };\n}\n";
+    let found = |path| servers::findings(&Repository::of(&[(path, text)]));
+    told(&found("crates/a/src/till.rs"), &["crates/a/src/till.rs:2: a unit test starts a server"]);
+    for path in ["crates/a/tests/till.rs", "crates/testkit/src/redis.rs", "docs/a.md"] {
+        told(&found(path), &[]);
+    }
+    let other = "fn knead(a: u8) {}\nfn b() { knead(1); cake.needed(2) }\n";
+    told(&servers::findings(&Repository::of(&[("crates/a/src/till.rs", other)])), &[]);
+}
+
+#[test]
+fn program_that_is_looked_for_in_target_is_found() {
+    for line in [
+        "target/debug/onrush simulate",
+        "[ ! -d target/debug ] || exit",
+        r#"cp "target/$triple/release/onrush" "$out""#,
+        r#"path.join(ROOT, "target/debug/onrush")"#,
+        r#"exec "$PWD/target/release/onrush""#,
+        "dir=${CARGO_TARGET_DIR:-target}",
+    ] {
+        for path in ["scripts/run.sh", "web/tests/server.ts", "Makefile", ".ci/run"] {
+            let found = scripts::findings(&Repository::of(&[(path, &format!("\n{line}\n"))]));
+            told(&found, &[&format!("{path}:2: Cargo may build elsewhere")]);
+        }
+        told(&scripts::findings(&Repository::of(&[("docs/a.md", line)])), &[]);
+    }
+    for line in [
+        r#""$built/debug/onrush" simulate"#,
+        r#"cp "$built/$static_target/release/onrush" "$out""#,
+        "target/python/bin/python scripts/run.py",
+        "out=target/release-$version",
+    ] {
+        told(&scripts::findings(&Repository::of(&[("scripts/run.sh", line)])), &[]);
+    }
 }
 
 #[test]

@@ -45,6 +45,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if $found }}true{{- end }}
 {{- end }}
 
+{{/* The flag that has a start accept a restored directory: of one backup, which acts once, or whatever is there. */}}
+{{- define "onrush.accepts" -}}
+{{- if kindIs "bool" .Values.acceptRestored }}
+{{- if .Values.acceptRestored }}--accept-restored{{ end }}
+{{- else if .Values.acceptRestored }}
+{{- printf "--accept-restored=%d" (int64 .Values.acceptRestored) }}
+{{- end }}
+{{- end }}
+
 {{/* What the schema cannot say. A journal in a file is one node's alone. */}}
 {{- define "onrush.check" -}}
 {{- $shared := or (regexMatch "(?m)^\\s*engine\\s*=\\s*\"redis\"" .Values.config) (eq (get .Values.env "ONRUSH_ENGINE" | default "") "redis") }}
@@ -53,6 +62,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- if and .Values.ingress.enabled (not (include "onrush.sets" (list . "trusted_proxies" "\\[(\\s|#[^\n]*\n)*[\"']"))) }}
 {{- fail "ingress.enabled: name the network of the ingress' pods in trusted_proxies in config, or in ONRUSH_TRUSTED_PROXIES in env: without it all visitors have the ingress' address, and share the limits of one" }}
+{{- end }}
+{{- if and .Values.acceptRestored $shared }}
+{{- fail "acceptRestored: nodes of a cluster have nothing of a sale in files; docs/operating.md, \"A cluster\", says how PostgreSQL is restored" }}
 {{- end }}
 {{- if lt (int .Values.terminationGracePeriodSeconds) (add (int .Values.preStopSeconds) 15) }}
 {{- fail "terminationGracePeriodSeconds: a node needs 15 seconds beyond preStopSeconds to end what is under way" }}

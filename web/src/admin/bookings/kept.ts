@@ -7,7 +7,7 @@ import type { KeptData, LedgerBooking } from "../../api/schema";
 export async function keptAbout({ booking, buyer }: LedgerBooking): Promise<KeptData> {
   const whose = buyer ? { email: buyer.email } : { booking };
   const ask = (body: object) =>
-    askAsOrganiser<KeptData>(path`/admin/buyers/export`, { method: "POST", body });
+    askAsOrganiser<KeptData>(path`/admin/buyers/export`, { method: "POST", effect: "look", body });
   const { next, ...all } = await ask(whose);
   for (let after = next; after;) {
     const more = await ask({ ...whose, after });

@@ -1,4 +1,4 @@
-/** Where the camera has a ticket: whether whoever showed it still stands there. */
+/** How a ticket is shown: where the camera has it, and whether its bearer still stands there. */
 
 /** A ticket still in the picture is not shown again; one that comes back after this is. */
 const GONE_MS = 3_000;
@@ -11,6 +11,8 @@ export interface Sight {
   at: number;
   /** `unseen` was typed in; `back` is in the picture once more after it was `away`. */
   place: "unseen" | "there" | "away" | "back";
+  /** Whether it was typed in once more before its answer came. */
+  isTypedTwice?: boolean;
 }
 
 /** A ticket that the camera need not see: somebody typed it in, or has a hand scanner. */
@@ -18,12 +20,17 @@ export function typedIn(code: string, at: number): Sight {
   return { code, at, place: "unseen" };
 }
 
+/** The same typed in once more, before its answer came. */
+export function typedAgain(sight: Sight): Sight {
+  return { ...sight, isTypedTwice: true };
+}
+
 /** The same after a look at the picture, with a code in it or none. */
 export function looked(sight: Sight, code: string | undefined, at: number): Sight {
   const { place } = sight;
   if (code === sight.code) {
     const wasAway = place === "away" || place === "back";
-    return { code, at, place: wasAway ? "back" : "there" };
+    return { ...sight, at, place: wasAway ? "back" : "there" };
   }
   if (place === "unseen" || at - sight.at < AWAY_MS) return sight;
   return { ...sight, place: "away" };
@@ -34,9 +41,14 @@ export function looked(sight: Sight, code: string | undefined, at: number): Sigh
  * with it.
  */
 export function answered(sight: Sight, at: number): Sight {
-  const { place } = sight;
-  if (place === "there") return sight;
-  return { ...sight, at, place: place === "back" ? "there" : place };
+  const { code, place } = sight;
+  if (place === "there") return { code, at: sight.at, place };
+  return { code, at, place: place === "back" ? "there" : place };
+}
+
+/** Whether it was shown twice before its answer came: by one person, or by two. */
+export function isShownTwice({ place, isTypedTwice }: Sight): boolean {
+  return place === "back" || isTypedTwice === true;
 }
 
 /** Whether this code is the same ticket's, so soon after it that the server is not asked again. */

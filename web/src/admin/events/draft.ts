@@ -1,6 +1,15 @@
 /** An event's settings as somebody types them, and what that comes to for the server. */
-import { toLocal } from "../when";
-import type { Event, EventDefaults, RefundRule, Room, SingleSeats, Tax, UserLimit } from "../../api/schema";
+import { fromLocal, isTime, toLocal } from "../when";
+import type {
+  Event,
+  EventDefaults,
+  Phase,
+  RefundRule,
+  Room,
+  SingleSeats,
+  Tax,
+  UserLimit,
+} from "../../api/schema";
 import { toMajor, toMinor } from "../money";
 
 /** What the fields hold: minutes and whole units of money; null is an empty field. */
@@ -97,6 +106,23 @@ const FIELDS: Record<string, keyof Draft> = {
 const TIMES = ["prequeue_at", "opens_at", "closes_at", "starts_at"] as const;
 const MIN_MS = 60_000;
 
+/** The first field for a time that holds something else. */
+export function unreadTime(draft: Draft): (typeof TIMES)[number] | undefined {
+  return TIMES.find((name) => draft[name] !== "" && !isTime(draft[name]));
+}
+
+/** What begins as soon as these settings are set: a time that is past means at once, unless it has begun. */
+export function beginsAtOnce(
+  settings: Record<string, unknown>,
+  now: number,
+  phase: Phase = "scheduled",
+): "open" | "prequeue" | undefined {
+  const isPast = (at: unknown) => typeof at === "number" && at <= now;
+  if (phase !== "scheduled" && phase !== "prequeue") return undefined;
+  if (isPast(settings["opens_at"])) return "open";
+  return phase === "scheduled" && isPast(settings["prequeue_at"]) ? "prequeue" : undefined;
+}
+
 /** What the server begins with where nothing is said; only the way in must be chosen. */
 export function newDraft(defaults: EventDefaults): Draft {
   return {
@@ -152,6 +178,11 @@ export function withTyped(fresh: Draft, sent: Draft, now: Draft): Draft {
   ) as unknown as Draft;
 }
 
+/** What is typed, but for what somebody else has changed since: that is as they set it. */
+export function withOthers(typed: Draft, read: Draft, fresh: Draft): Draft {
+  return withTyped(typed, read, fresh);
+}
+
 /** What an event and the defaults have in common. */
 function termsOf(terms: Omit<EventDefaults, "room">, room: Room) {
   const claimMaxMs = terms.claim_ttl_max_ms;
@@ -179,7 +210,10 @@ function termsOf(terms: Omit<EventDefaults, "room">, room: Room) {
 
 type Body = Record<string, unknown> & { room: Record<string, unknown> | null };
 
-/** All settings, as `POST /admin/events` takes them; empty is null. */
+/**
+ * All settings, as `POST /admin/events` takes them; empty is null.
+ * @throws {RangeError} if there is an `unreadTime`.
+ */
 export function settingsOf(draft: Draft): Body {
   const body: Body = {
     title: draft.title,
@@ -200,7 +234,7 @@ export function settingsOf(draft: Draft): Body {
     refunds: draft.refunds.filter(isWhole),
     room: draft.hasRoom ? roomOf(draft) : null,
   };
-  for (const name of TIMES) body[name] = draft[name] === "" ? null : new Date(draft[name]).getTime();
+  for (const name of TIMES) body[name] = draft[name] === "" ? null : fromLocal(draft[name]);
   return body;
 }
 
@@ -267,6 +301,18 @@ export function changesOf(before: Draft, after: Draft): Record<string, unknown> 
 function different(was: Record<string, unknown>, is: Record<string, unknown>): Record<string, unknown> {
   const names = Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
   return Object.fromEntries(names.map((name) => [name, is[name]]));
+}
+
+/**
+ * The changes, and what those settings were that are replaced as a whole: what somebody else has made
+ * of one since is not taken back unseen.
+ */
+export function withWas(changes: Record<string, unknown>, { fees, tax, refunds, limits }: Event): unknown {
+  const read = { fees, tax, refunds, limits };
+  const replaced = Object.entries(read).filter(([name]) => name in changes);
+  if (replaced.length === 0) return changes;
+  const was = Object.fromEntries(replaced.map(([name, value]) => [name, value ?? null]));
+  return { ...changes, was };
 }
 
 /** The field of the form that shows the setting which a problem is about. */

@@ -1,13 +1,13 @@
 /** One booking as its page follows it: what it is now, and what its buyer can do about it. */
-import { ask, newKey, NoAnswer, path, Refused } from "../../api/client";
+import { ask, isAnswered, isUndecided, newKey, NoAnswer, path, Refused } from "../../api/client";
 import type { Booking, Buyer, Event as Sale, GivingBack, Link, Payment, Summary } from "../../api/schema";
-import { askAsKeeper, keepLink, persistAsKeeper, wayTo, type Way } from "../../api/keeper";
+import { askAsKeeper, isWayKept, keepLink, links, persistAsKeeper, wayTo, type Way } from "../../api/keeper";
 import { askAsVisitor, isKnown } from "../../api/visitor";
 import { clock } from "../../lib/clock";
 import { follow } from "../../lib/live";
 import { aboutEvent, type About } from "./about";
 import { Documents } from "./documents.svelte";
-import { namesOf, readableLines, type Line } from "./lines";
+import { briefly, namesOf, readableLines, type Line } from "./lines";
 import { attempt, endAttempt, hasOpenAttempt, notePayment, rememberBuyer, type Names } from "./memory";
 
 /** With Stripe an open payment names the key its form is made with. */
@@ -34,6 +34,8 @@ export class Checkout {
   payment = $state.raw<OpenPayment>();
   about = $state.raw<About>();
   names = $state.raw<Names>();
+  /** What lines are called is being found out for the first time. */
+  isNaming = $state(true);
   /** The tax in each line, where the event tells of one. */
   summary = $state.raw<Summary>();
   /** How this browser gets at the booking. */
@@ -65,7 +67,9 @@ export class Checkout {
 
   #isOpen = false;
   #isLinkKept = false;
+  #keepingLink: Promise<void> | undefined;
   #looking: Promise<void> | undefined;
+  #describing: Promise<unknown> | undefined;
   /** How often in a row nothing was to be had, and how long the server asked to wait. */
   #misses = 0;
   #wantedMs = 0;
@@ -127,9 +131,11 @@ export class Checkout {
       if (payment && notePayment(this.id, payment.payment)) {
         // The answer that did not come: whatever became of that payment is told by its own status.
         this.isPaymentUnknown = false;
-        if (this.problem instanceof NoAnswer) this.problem = undefined;
+        if (isUndecided(this.problem)) this.problem = undefined;
       }
-      await this.#describe(booking);
+      const described = this.#describe(booking);
+      this.about ??= await aboutEvent(booking.event);
+      if (!this.booking) await briefly(described);
       this.booking = booking;
       this.payment = payment;
       this.way = wayTo(this.id);
@@ -137,6 +143,8 @@ export class Checkout {
         rememberBuyer(this.id, this.#confirmers);
         void this.#keepLink();
       }
+      // Asked for only when the buyer leaves, it would be late: some methods begin with the click alone.
+      if (booking.status === "paying" && !isWayKept(this.id)) void this.#keepLink();
       this.failure = undefined;
       this.isAway = false;
       this.#misses = 0;
@@ -162,23 +170,48 @@ export class Checkout {
     }
   }
 
-  /** Reads once what event and lines are called. */
-  async #describe(booking: Booking): Promise<void> {
-    this.about ??= await aboutEvent(booking.event);
-    // Without names the page still tells what counts; the next look tries again.
-    this.names ??= await namesOf(this.id, booking.event, booking.lines).catch(() => undefined);
-    if (this.about.sale.tax && booking.amount_minor > 0) {
-      const summed = path`/bookings/${this.id}/summary`;
-      this.summary ??= await askAsKeeper<Summary>(this.id, summed).catch(() => undefined);
+  /**
+   * Reads once what lines are called and which tax is in them, one try at a time. That may take minutes:
+   * without it the page still tells what counts, so looks go on beside it, and the next one tries again.
+   */
+  #describe(booking: Booking): Promise<unknown> {
+    this.#describing ??= Promise.all([this.#readNames(booking), this.#readSummary(booking)]).finally(() => {
+      this.#describing = undefined;
+    });
+    return this.#describing;
+  }
+
+  async #readNames({ event, lines }: Booking): Promise<void> {
+    if (this.names) return;
+    this.names = await namesOf(this.id, event, lines).catch(() => undefined);
+    // For good: what is read out would change with every further try that fails.
+    this.isNaming = false;
+  }
+
+  async #readSummary({ event, amount_minor }: Booking): Promise<void> {
+    if (this.summary || amount_minor === 0) return;
+    try {
+      const { sale } = await aboutEvent(event);
+      if (sale.tax) this.summary = await askAsKeeper<Summary>(this.id, path`/bookings/${this.id}/summary`);
+    } catch {
+      // The next look tries again.
     }
   }
 
   /**
-   * Keeps the link of what was bought: it leads back here when this browser is somebody else. One that
-   * is here already may have been withdrawn, unless it has just opened the booking.
+   * Keeps the link of what was bought, or is paid for in a browser that keeps nothing else: it leads back
+   * here when this browser is somebody else. One that is here already may have been withdrawn, unless it
+   * has just opened the booking.
    */
-  async #keepLink(): Promise<void> {
-    if (this.#isLinkKept || this.way?.is === "link") return;
+  #keepLink(): Promise<void> {
+    if (this.#isLinkKept || this.way?.is === "link") return Promise.resolve();
+    this.#keepingLink ??= this.#readLink().finally(() => {
+      this.#keepingLink = undefined;
+    });
+    return this.#keepingLink;
+  }
+
+  async #readLink(): Promise<void> {
     try {
       const { link } = await askAsKeeper<Link>(this.id, path`/bookings/${this.id}/link`);
       keepLink(this.id, link);
@@ -278,7 +311,7 @@ export class Checkout {
       this.#keys.delete(operation);
     } catch (error) {
       // What is refused for good is refused again under the same key.
-      if (error instanceof Refused && !error.retryable) this.#keys.delete(operation);
+      if (isAnswered(error)) this.#keys.delete(operation);
       throw error;
     }
   }
@@ -288,7 +321,7 @@ export class Checkout {
     await this.#do("confirm", async () => {
       if (buyer) this.#confirmers.push(buyer);
       try {
-        const wish = { method: "POST", ...(buyer && { body: { buyer } }) } as const;
+        const wish = { method: "POST", effect: "once", ...(buyer && { body: { buyer } }) } as const;
         await persistAsKeeper(this.id, path`/bookings/${this.id}/confirm`, wish);
         this.#confirmers = buyer ? [buyer] : [];
       } catch (error) {
@@ -301,29 +334,43 @@ export class Checkout {
   /** Begins a payment, or finds the one that runs, and goes to the gateway's page if it has one. */
   async pay(buyer: Buyer): Promise<void> {
     const { key, earlier } = attempt(this.id, buyer);
+    let isLeaving = false;
     await this.#do("pay", async () => {
+      let begun: Payment;
       try {
         let isEarlier = false;
         const granted = (status: number) => (isEarlier = status === FOUND);
         const wish = { method: "POST", key, body: { buyer }, granted } as const;
-        const payment = await persistAsKeeper<Payment>(this.id, path`/bookings/${this.id}/payment`, wish);
+        begun = await persistAsKeeper<Payment>(this.id, path`/bookings/${this.id}/payment`, wish);
         endAttempt(this.id);
-        notePayment(this.id, payment.payment);
+        notePayment(this.id, begun.payment);
+        // Another buyer's address withdraws the link that was there before.
+        this.#isLinkKept = false;
         // One that ran before has the buyer of the wish that began it, which may be another tab's.
         rememberBuyer(this.id, isEarlier ? earlier : [buyer]);
         this.isPaymentUnknown = false;
       } catch (error) {
         this.isPaymentUnknown = error instanceof NoAnswer;
-        if (error instanceof Refused && !error.retryable) endAttempt(this.id);
+        if (isAnswered(error)) endAttempt(this.id);
         throw error;
       }
+      // The buyer's time runs: what this page would look for now is not needed there.
+      isLeaving = begun.status === "open" && leaveFor(begun.url);
     });
-    if (!this.problem && this.outcome === "paying") this.goToGateway();
+    // A gateway that was silent at first may have its page by now.
+    if (!isLeaving && !this.problem && this.outcome === "paying") leaveFor(this.payment?.url);
   }
 
-  goToGateway(): void {
-    const url = this.payment?.url;
-    if (url && /^https?:$/.test(new URL(url).protocol)) location.assign(url);
+  /**
+   * Where the gateway leads back to from other pages. That is another document: where the browser keeps
+   * nothing, it is nobody's, and only the link opens the booking there.
+   */
+  async returnUrl(): Promise<string> {
+    const page = location.origin + location.pathname;
+    if (isWayKept(this.id)) return page;
+    await this.#keepLink();
+    const link = links()[this.id];
+    return link === undefined ? page : `${page}#${link}`;
   }
 
   async #do(what: NonNullable<typeof this.doing>, work: () => Promise<void>): Promise<void> {
@@ -342,9 +389,16 @@ export class Checkout {
   }
 }
 
+/** Leaves for the gateway's page; false if it has none. */
+function leaveFor(url: string | undefined): boolean {
+  if (!url || !/^https?:$/.test(new URL(url).protocol)) return false;
+  location.assign(url);
+  return true;
+}
+
 function outcomeOf(booking: Booking | undefined, payment: Payment | undefined): Outcome | undefined {
   if (booking?.status !== "expired") return booking?.status;
-  const isUnderWay = ["open", "authorised", "captured"].includes(payment?.status ?? "");
+  const isUnderWay = ["open", "authorised", "ending", "captured"].includes(payment?.status ?? "");
   if (booking.payment !== undefined || isUnderWay) return "late";
   return payment?.status === "refunded" ? "refunded" : "expired";
 }

@@ -3,10 +3,11 @@
  * pools by name.
  */
 import { path, persist } from "../../api/client";
-import type { Availability, CostLine, Lines, SeatMap, TypeOfUnit, UnitsOfType } from "../../api/schema";
+import type { Availability, CostLine, Lines, TypeOfUnit, UnitsOfType } from "../../api/schema";
 import { day } from "../../lib/format";
 import { t } from "../../lib/i18n.svelte";
 import { nightOf, poolName } from "../../lib/pools";
+import { seatNames } from "../../lib/seatmap/names";
 import { recall, remember, type Names } from "./memory";
 
 export interface SeatLine {
@@ -47,31 +48,31 @@ export interface StayLine {
 export type Line = SeatLine | PoolLine | StayLine;
 
 const DAY_MS = 24 * 3_600_000;
+/** How long a page waits for names before it is shown without them. */
+const MOMENT_MS = 1_000;
 
 /**
- * Reads what a booking's lines are called. A map may have tens of thousands of seats, so what was found
+ * Reads what a booking's lines are called. A house may have tens of thousands of seats, so what was found
  * out about a booking is remembered: its lines never change.
  */
 export async function namesOf(booking: string, event: string, lines: Lines): Promise<Names> {
   const known = recall(booking).names;
   if (known) return known;
-  const wanted = new Set(lines.seats ?? []);
-  const [stock, map] = await Promise.all([
+  const [stock, seats] = await Promise.all([
     lines.pools ? persist<Availability>(path`/events/${event}/availability`) : undefined,
-    wanted.size > 0 ? persist<SeatMap>(path`/events/${event}/seats`) : undefined,
+    seatNames(event, lines.seats ?? []),
   ]);
-  const prices = new Map(map?.categories.map((category) => [category.name, category.price_minor]));
-  const names: Names = { seats: {}, pools: {} };
-  for (const seat of map?.seats ?? []) {
-    if (!wanted.has(seat.id)) continue;
-    const { section = "", row = "", number = seat.id, category } = seat;
-    names.seats[seat.id] = { section, row, number, category, priceMinor: prices.get(category) };
-  }
+  const names: Names = { seats, pools: {} };
   for (const pool of stock?.pools ?? []) {
     if (lines.pools?.[pool.pool] !== undefined) names.pools[pool.pool] = pool.price_minor;
   }
   remember(booking, { names });
   return names;
+}
+
+/** Waits a moment for names, and no longer: those that come at once spare the page a second drawing. */
+export async function briefly(named: Promise<unknown>): Promise<void> {
+  await Promise.race([named, new Promise((resolve) => setTimeout(resolve, MOMENT_MS))]);
 }
 
 /** So many units of a pool that are of one type or of none. */

@@ -1,14 +1,12 @@
 /** What this browser remembers of a booking beside what the server knows. */
 import { newKey } from "../../api/client";
 import type { Buyer } from "../../api/schema";
+import type { SeatName } from "../../lib/seatmap/names";
 import { store, tabStore } from "../../lib/store";
 
 /** What the lines of one booking are called and cost. */
 export interface Names {
-  seats: Record<
-    string,
-    { section: string; row: string; number: string; category: string; priceMinor?: number }
-  >;
+  seats: Record<string, SeatName>;
   /** Prices of one unit by pool. */
   pools: Record<string, number>;
 }

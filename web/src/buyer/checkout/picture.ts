@@ -59,8 +59,6 @@ function wrapped(text: string, width: number, font: string): string[] {
   const context = document.createElement("canvas").getContext("2d")!;
   context.font = font;
   const fits = (text: string) => context.measureText(text).width <= width;
-  const parts = (text: string, granularity: "word" | "grapheme") =>
-    Array.from(new Intl.Segmenter(undefined, { granularity }).segment(text), ({ segment }) => segment);
   const lines: string[] = [];
   let line = "";
   for (const word of parts(text, "word")) {
@@ -73,6 +71,18 @@ function wrapped(text: string, width: number, font: string): string[] {
     }
   }
   return [...lines, line.trim()].filter((there) => there !== "");
+}
+
+/**
+ * The words of a text and what is between them, or its characters. Firefox knows either since 125; before,
+ * words end at blanks, and characters are letters with their marks.
+ */
+function parts(text: string, granularity: "word" | "grapheme"): string[] {
+  if ("Segmenter" in Intl) {
+    const segments = new Intl.Segmenter(undefined, { granularity }).segment(text);
+    return Array.from(segments, ({ segment }) => segment);
+  }
+  return text.match(granularity === "word" ? /\s+|\S+/gu : /.\p{M}*/gsu) ?? [];
 }
 
 /** The same picture in pixels, twice as fine. */

@@ -80,7 +80,8 @@ export class Channels {
 
   async #ask(codes: readonly string[]): Promise<void> {
     const to = path`/events/${this.#event}/channels`;
-    const { channels } = await askAsVisitor<MyChannels>(to, { method: "POST", body: { codes } });
+    const wish = { method: "POST", effect: "look", body: { codes } } as const;
+    const { channels } = await askAsVisitor<MyChannels>(to, wish);
     this.#open = channels;
     await this.#changed(channels);
   }

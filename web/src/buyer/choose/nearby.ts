@@ -68,7 +68,8 @@ export function together(house: House, wanted: Wanted): number[] | undefined {
 /**
  * What to take in place of seats that were lost. A group that sat together is offered to sit
  * together elsewhere; seats that stood alone, or a group too large for what is left, are replaced
- * one by one, near where they were.
+ * one by one, near where they were. What was lost is not offered, also where the house does not know yet
+ * that it is gone.
  */
 export function offerFor(house: House, lost: readonly number[], kept: readonly number[]): Offer | undefined {
   if (lost.length === 0) return undefined;
@@ -80,10 +81,10 @@ export function offerFor(house: House, lost: readonly number[], kept: readonly n
   };
   if (group.length > 1 && areTogether(house, group)) {
     // Those that are still held on to are part of the best place, if their neighbours are free.
-    const seats = together(house, { ...wanted, count: group.length });
+    const seats = together(house, { ...wanted, count: group.length, taken: new Set(lost) });
     if (seats) return { seats, isTogether: true, replaces: [...group] };
   }
-  const taken = new Set(kept);
+  const taken = new Set(group);
   const block = together(house, { ...wanted, count: lost.length, taken });
   if (block) return { seats: block, isTogether: lost.length > 1, replaces: [...lost] };
   const singles: number[] = [];

@@ -52,6 +52,7 @@ export class Cost {
     try {
       const quote = await ask<Quote>(path`/events/${this.#event}/quote`, {
         method: "POST",
+        effect: "look",
         body: wish,
         signal,
       });

@@ -60,11 +60,12 @@ export class Sale {
   #plan = "";
   #texts: AllTexts = {};
   #recent: Changes[] = [];
-  /** Reads of seats under way, for which what is told meanwhile is kept. */
-  #reading = 0;
-  /** Until when the seats were read that are shown, by the engine's time. */
-  #readAt = 0;
-  readonly #askSeats = inOrder();
+  /** Since when each read of seats under way is wanted, 0 for any. What is told meanwhile is kept. */
+  readonly #reading: number[] = [];
+  /** How often seats were asked for. */
+  #asked = 0;
+  /** The reading that is shown: of what time it is, by the engine, and as which it was asked for. */
+  #shown = { at: 0, asked: 0 };
   readonly #askStock = inOrder();
   readonly #askBookings = inOrder();
   readonly #askAccess = inOrder();
@@ -110,8 +111,10 @@ export class Sale {
       persist<SeatStatuses>(path`/events/${this.id}/seats/status`),
     ]);
     if (plan.seats === 0) return;
-    this.#takeHouse(plan, plan.version === statuses.plan ? statuses.status : "");
-    if (plan.version !== statuses.plan) await this.refreshSeats();
+    const isOfPlan = plan.version === statuses.plan;
+    this.#takeHouse(plan, isOfPlan ? statuses.status : "");
+    if (isOfPlan) this.#shown = { at: statuses.at, asked: 0 };
+    else await this.refreshSeats();
   }
 
   /** Keeps everything up to date until `stop`. */
@@ -145,9 +148,11 @@ export class Sale {
   /** What changed while nothing came: the stream tells only what comes after, so it needs an answer. */
   async #catchUp(): Promise<void> {
     const way = this.#ways;
+    // Another node than the stream's may have read the seats before the stream was opened.
+    const since = clock.latest();
     for (let pauseMs = CATCH_UP_MS; way === this.#ways; pauseMs = Math.min(2 * pauseMs, CATCH_UP_MAX_MS)) {
       try {
-        await Promise.all([this.refreshSeats(), this.checkBookings()]);
+        await Promise.all([this.refreshSeats(since), this.checkBookings()]);
         return;
       } catch (error) {
         if (error instanceof Refused && !error.retryable) return;
@@ -213,7 +218,8 @@ export class Sale {
     const isDue = place.status === "active" && place.arrive_by !== undefined;
     const isSeen = document.visibilityState === "visible";
     if (isDue && isSeen) {
-      place = await persistAsVisitor<Place>(path`/events/${this.id}/queue/arrive`, { method: "POST" });
+      const wish = { method: "POST", effect: "once" } as const;
+      place = await persistAsVisitor<Place>(path`/events/${this.id}/queue/arrive`, wish);
     }
     if (!isNews()) return;
     const wasOut = this.access === "out";
@@ -256,7 +262,7 @@ export class Sale {
   }
 
   #note(changes: Changes): void {
-    const isWanted = ({ at }: Changes) => this.#reading > 0 || at > changes.at - OVERLAP_MS;
+    const isWanted = ({ at }: Changes) => this.#reading.length > 0 || at > changes.at - OVERLAP_MS;
     this.#recent = [...this.#recent.filter(isWanted), changes];
     this.#apply(changes);
   }
@@ -363,27 +369,35 @@ export class Sale {
     return this.categories.find((category) => category.name === name);
   }
 
-  async refreshSeats(): Promise<void> {
+  /**
+   * Asks for all seats, as they stood at a time of the engine or later if one is named. What another read
+   * under way is wanted since holds for this one, too: it may be answered first.
+   */
+  async refreshSeats(since = 0): Promise<void> {
     if (!this.house) return;
-    const isNews = this.#askSeats();
-    this.#reading += 1;
+    const asked = (this.#asked += 1);
+    const wanted = Math.max(since, ...this.#reading);
+    this.#reading.push(wanted);
     try {
-      const answer = await ask<SeatStatuses>(path`/events/${this.id}/seats/status`);
+      const query = { since: wanted || undefined };
+      const answer = await ask<SeatStatuses>(path`/events/${this.id}/seats/status`, { query });
       let plan: SeatPlan | undefined;
       if (answer.plan !== this.#plan) {
         // Seats were added: the drawing is another one.
         plan = await ask<SeatPlan>(path`/events/${this.id}/seats/plan`);
         if (plan.version !== answer.plan) throw new NoAnswer("seats were added between two answers");
       }
-      if (answer.at < this.#readAt || !isNews()) return;
-      this.#readAt = answer.at;
+      // The engine's time says which is newer; of two of one time it is the one that was asked for later.
+      const { at } = answer;
+      if (at < this.#shown.at || (at === this.#shown.at && asked < this.#shown.asked)) return;
+      this.#shown = { at, asked };
       if (plan && plan.version !== this.#plan) {
         this.#takeHouse(plan, answer.status);
         this.round += 1;
       }
       this.#showSeats(answer);
     } finally {
-      this.#reading -= 1;
+      this.#reading.splice(this.#reading.indexOf(wanted), 1);
     }
   }
 

@@ -90,7 +90,7 @@ export class QueueVisit {
     this.#isJoining = true;
     clearTimeout(this.#timer);
     try {
-      const wish = { method: "POST" } as const;
+      const wish = { method: "POST", effect: "once" } as const;
       this.#note(await persistAsVisitor<Place>(path`/events/${this.event}/queue`, wish));
     } catch (error) {
       this.#notJoined(error);
@@ -102,7 +102,8 @@ export class QueueVisit {
   async leave(): Promise<void> {
     const wasTurn = this.standing.is === "turn";
     try {
-      await persistAsVisitor<Left>(path`/events/${this.event}/queue`, { method: "DELETE" });
+      const wish = { method: "DELETE", effect: "once" } as const;
+      await persistAsVisitor<Left>(path`/events/${this.event}/queue`, wish);
     } catch (error) {
       // An earlier try whose answer was lost has done it already.
       if (!(error instanceof Refused) || error.code !== "PLACE_NOT_FOUND") throw error;
@@ -114,7 +115,7 @@ export class QueueVisit {
   async arrive(): Promise<boolean> {
     try {
       const to = path`/events/${this.event}/queue/arrive`;
-      this.#note(await persistAsVisitor<Place>(to, { method: "POST" }));
+      this.#note(await persistAsVisitor<Place>(to, { method: "POST", effect: "once" }));
       return true;
     } catch (error) {
       if (!(error instanceof Refused) || error.code !== "PLACE_NOT_FOUND") throw error;

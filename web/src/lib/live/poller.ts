@@ -42,7 +42,7 @@ export class Poller {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #phase: Phase | undefined;
   #isRoomless = false;
-  #seats: { ids: string[]; letters: string } | undefined;
+  #seats: { at: number; ids: string[]; letters: string } | undefined;
   #bookings = new Map<string, string>();
   #warned = new Set<string>();
 
@@ -143,7 +143,13 @@ export class Poller {
   async #askSeats(run: number): Promise<void> {
     const before = this.#seats;
     const answer = await ask<SeatStatuses>(path`/events/${this.#event}/seats/status`);
-    if (run !== this.#run || answer.seats === 0 || before?.letters === answer.status) return;
+    if (run !== this.#run || answer.seats === 0) return;
+    // Another node may have read them before the one that answered last: what that told is not taken back.
+    if (before && answer.at < before.at) return;
+    if (before?.letters === answer.status) {
+      before.at = answer.at;
+      return;
+    }
     let ids = before?.ids;
     if (ids?.length !== answer.seats) {
       const map = await ask<SeatMap>(path`/events/${this.#event}/seats`);
@@ -155,7 +161,7 @@ export class Poller {
       const letter = answer.status[index]!;
       if (before?.letters[index] !== letter) changed[id] = LETTERS[letter]!;
     }
-    this.#seats = { ids, letters: answer.status };
+    this.#seats = { at: answer.at, ids, letters: answer.status };
     this.#listener.message({ type: "seats", at: answer.at, changed });
   }
 }

@@ -6,6 +6,7 @@ import type { MapArea, SeatMap, SeatPlan, SeatTraits } from "../../api/schema";
 import type { Box } from "./box";
 import { Grid } from "./grid";
 import { hullOf } from "./hull";
+import { categoryIn, idIn, numberIn } from "./plan-row";
 
 /** A seat's status is its index here: 0 is free. */
 export const STATUSES = ["free", "held", "sold", "blocked"] as const;
@@ -180,17 +181,16 @@ export class House {
     for (const row of plan.rows) {
       let x = 0;
       let y = 0;
-      for (const [nth, rest] of row.ids.entries()) {
+      for (const nth of row.ids.keys()) {
         x += row.x?.[nth] ?? 0;
         y += row.y?.[nth] ?? 0;
-        const category = typeof row.category === "number" ? row.category : row.category[nth]!;
         const traits: SeatTraits = row.traits?.[nth] ?? {};
         seats.push({
-          id: row.prefix + rest,
+          id: idIn(row, nth),
           ...(row.section !== undefined && { section: row.section }),
           ...(row.row !== undefined && { row: row.row }),
-          ...(row.x && { number: row.numbers?.[nth] ?? rest, x: x / 100, y: y / 100 }),
-          category: plan.categories[category]?.name ?? "",
+          ...(row.x && { number: numberIn(row, nth), x: x / 100, y: y / 100 }),
+          category: plan.categories[categoryIn(row, nth)]?.name ?? "",
           ...traits,
           status: STATUSES[LETTERS.indexOf(letters[seats.length] ?? "f")] ?? "free",
         });

@@ -4,6 +4,7 @@ use crate::http::state::{Callers, HttpState};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
+use onrush_base::auth::names::event_of;
 use onrush_base::auth::{hex, random};
 use onrush_core::Time;
 use onrush_core::ids::EventId;
@@ -79,8 +80,11 @@ fn shown(pattern: &str, path: &str) -> (String, Option<EventId>) {
         let id = percent_decode_str(is).decode_utf8().ok();
         let id = id.filter(|id| id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/'));
         let is = id.unwrap_or(Cow::Borrowed(is));
-        if of == "{event}" {
-            event = is.parse().ok();
+        match of {
+            "{event}" => event = is.parse().ok(),
+            // Its id names the event that it is of.
+            "{booking}" if event.is_none() => event = event_of(&is),
+            _ => {}
         }
         if of == "{user}" || !of.starts_with('{') { Cow::Borrowed(of) } else { is }
     });
@@ -119,6 +123,16 @@ mod tests {
         let pattern = "/api/v1/admin/desk/{entry}/settle";
         let path = "/api/v1/admin/desk/stripe.re_1/settle";
         assert_eq!(shown(pattern, path), (path.to_owned(), None));
+        // What is about a booking is about its event, whatever the path names besides.
+        let booking = format!("gala.{}", "7".repeat(32));
+        for (of_booking, path, event) in [
+            ("/sagas/{booking}/retry", format!("/sagas/{booking}/retry"), "gala"),
+            ("/{event}/bookings/{booking}", format!("/expo/bookings/{booking}"), "expo"),
+        ] {
+            let event = Some(event.parse().unwrap());
+            assert_eq!(shown(of_booking, &path), (path.clone(), event));
+        }
+        assert_eq!(shown("/sagas/{booking}", "/sagas/x").1, None);
         // Written otherwise it is the same event.
         let pattern_of_event = "/api/v1/admin/events/{event}/open";
         let path = "/api/v1/admin/events/g%61la/open";

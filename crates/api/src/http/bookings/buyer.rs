@@ -1,12 +1,13 @@
-//! Buyers: named, changed, and forgotten.
+//! Buyers: named, corrected, and forgotten.
 
-use super::find::event_of_booking;
+use super::find::{event_of_booking, find_anybodys};
 use super::keeper::Owner;
 use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
 use crate::http::events::read::is_archived;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
+use crate::http::state::Sale;
 use crate::json::ids::IdText;
 use axum::extract::State;
 use onrush_base::mail_address;
@@ -14,8 +15,8 @@ use onrush_core::Refusal;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, UserId};
 use onrush_core::limits::turns_text;
-use onrush_ledger::Ledger;
-use onrush_ledger::booking::{Buyer, BuyerOf};
+use onrush_ledger::booking::{Buyer, BuyerOf, Correction};
+use onrush_ledger::{Ledger, LedgerError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -89,7 +90,7 @@ pub(in crate::http) fn parsed(body: Option<BuyerBody>) -> Result<Option<Buyer>, 
 }
 
 /// Says who buys: where mail about the booking goes, and whose name the door reads. Again: the last
-/// one counts.
+/// one counts. Where another address was known, the links that went there are withdrawn.
 ///
 /// The confirmation is mailed as soon as the booking is confirmed: name the buyer before.
 #[utoipa::path(
@@ -106,20 +107,87 @@ pub async fn set_buyer(
     JsonBody(body): JsonBody<BuyerBody>,
 ) -> Result<Json<BuyerBody>, Problem> {
     let event = event_of_booking(&booking)?;
-    let buyer = body.buyer();
-    let buyer =
-        buyer.map_err(|(member, why)| Problem::new(Code::InvalidBody, why).about(member))?;
+    let buyer = named(body)?;
     let view = owner.find(&event, &booking).await?;
-    match &view.state {
-        HoldState::Held { .. } | HoldState::Paying { .. } | HoldState::Confirmed { .. } => {}
-        state @ (HoldState::Released { .. }
-        | HoldState::Expired { .. }
-        | HoldState::Cancelled { .. }) => {
-            return Err(Refusal::InvalidStatus { booking_status: state.status() }.into());
-        }
-    }
+    check_may_be_named(&view.state)?;
     ledger.set_buyer(&booking, &view.terms.user, buyer.clone()).await?;
     Ok(Json(BuyerBody::from(buyer)))
+}
+
+/// The buyer that a body is.
+fn named(body: BuyerBody) -> Result<Buyer, Problem> {
+    body.buyer().map_err(|(member, why)| Problem::new(Code::InvalidBody, why).about(member))
+}
+
+/// Whether somebody may be named for a booking that stands here.
+fn check_may_be_named(state: &HoldState) -> Result<(), Refusal> {
+    match state {
+        HoldState::Held { .. } | HoldState::Paying { .. } | HoldState::Confirmed { .. } => Ok(()),
+        HoldState::Released { .. } | HoldState::Expired { .. } | HoldState::Cancelled { .. } => {
+            Err(Refusal::InvalidStatus { booking_status: state.status() })
+        }
+    }
+}
+
+/// Who is put in the place of the buyer that is known.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BuyerCorrection)]
+pub struct CorrectionBody {
+    /// As it is printed on the ticket: 1 to 200 characters.
+    #[schema(min_length = 1, max_length = 200)]
+    name: String,
+    /// A mail address.
+    #[schema(min_length = 3, max_length = 254, pattern = "^[!-~]+@[!-~]+$")]
+    email: String,
+    /// A language tag such as `en` or `th`.
+    #[serde(default = "english")]
+    #[schema(min_length = 2, max_length = 35, pattern = "^[A-Za-z0-9-]+$")]
+    language: String,
+    /// The address that is known for the booking, as it was read; null if no buyer was known.
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schema(required, max_length = 254)]
+    was: Option<String>,
+}
+
+/// Names the buyer of anybody's booking, or corrects them, as its visitor may. Where another address
+/// was known, the links that went there are withdrawn. Whoever was not read is not replaced: 409
+/// `BUYER_CHANGED`.
+///
+/// Nothing is mailed: `POST …/mail` sends the confirmation again. Tickets stay as they are, and so do
+/// names on receipts that were issued.
+#[utoipa::path(
+    put, path = "/api/v1/admin/bookings/{booking}/buyer", tag = "admin",
+    params(("booking" = IdText, Path)),
+    request_body = CorrectionBody,
+    responses((status = 200, description = "The buyer", body = BuyerBody), WriteProblems),
+)]
+pub async fn correct_buyer(
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    Ids(booking): Ids<BookingId>,
+    _: Operator,
+    JsonBody(CorrectionBody { name, email, language, was }): JsonBody<CorrectionBody>,
+) -> Result<Json<BuyerBody>, Problem> {
+    let buyer = named(BuyerBody { name, email, language })?;
+    let (_, view) = find_anybodys(&sale, &booking).await?;
+    check_may_be_named(&view.state)?;
+    let user = view.terms.user.clone();
+    let correction = Correction { booking, user, was, buyer: buyer.clone() };
+    ledger.correct_buyer(correction).await.map_err(changed_meanwhile)?;
+    Ok(Json(BuyerBody::from(buyer)))
+}
+
+/// Why a buyer was not put in the place of the one who was read.
+fn changed_meanwhile(error: LedgerError) -> Problem {
+    match error {
+        LedgerError::Conflict => {
+            let why = "the booking has another buyer by now than the one who was read; read it again, \
+                and correct that one";
+            Problem::new(Code::BuyerChanged, why)
+        }
+        LedgerError::Unavailable(_) => error.into(),
+    }
 }
 
 /// Forgets who pays for a booking: name, mail address and language. The booking stays; no mail is

@@ -147,7 +147,8 @@ pub struct Cancellation {
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
-    /// What goes back to the buyer, in minor units; all that was paid if left out.
+    /// What goes back to the buyer, in minor units; all that was paid if left out. What went back at
+    /// the gateway's own desk is a part of it.
     #[schema(value_type = Option<i64>, minimum = 0, nullable = false)]
     refund_minor: Option<Whole<i64>>,
 }

@@ -3,6 +3,7 @@
 use super::buyer::{BuyerBody, parsed};
 use super::find::{booking_answer, event_of_booking, find_booking};
 use super::keeper::Owner;
+use super::naming::{By, Confirming, confirm_for};
 use super::shapes::BookingBody;
 use crate::http::body::OptionalBody;
 use crate::http::caller::{Ids, Operator};
@@ -16,15 +17,12 @@ use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::response::Response;
-use onrush_base::spans;
-use onrush_core::hold::HoldState;
-use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
+use onrush_core::Refusal;
+use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::view::HoldView;
-use onrush_core::{Command, Refusal};
-use onrush_ledger::booking::Buyer;
-use onrush_ledger::{Ledger, LedgerError, booking_of};
+use onrush_ledger::{Ledger, booking_of};
+use onrush_relay::Relay;
 use onrush_saga::{Begins, Sagas};
-use onrush_store::Failure;
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -37,7 +35,8 @@ pub struct Confirmation {
     buyer: Option<BuyerBody>,
 }
 
-/// Makes a hold final if nothing is to be paid.
+/// Makes a hold final if nothing is to be paid. Asked again it is answered with the booking, whose buyer
+/// stays as it is.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/confirm", tag = "bookings",
     params(("booking" = IdText, Path)),
@@ -54,6 +53,7 @@ pub async fn confirm(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
     State(sagas): State<Arc<Sagas>>,
+    State(relay): State<Arc<Relay>>,
     Ids(booking): Ids<BookingId>,
     owner: Owner,
     OptionalBody(body): OptionalBody<Confirmation>,
@@ -68,7 +68,9 @@ pub async fn confirm(
     unused.map_err(problem_of)?;
     let named = sagas.name_email(Begins::Free, &event, &booking, &owner.user, buyer.as_ref());
     named.await.map_err(problem_of)?;
-    let view = confirm_for(sale, ledger, event.clone(), booking, owner.user, None, buyer).await;
+    let by = By::Visitor;
+    let asked = Confirming { event: event.clone(), booking, user: owner.user, payment: None, by };
+    let view = confirm_for(sale, ledger, relay, asked, buyer).await;
     let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
     Ok(booking_answer(&event, &view))
 }
@@ -85,7 +87,7 @@ pub struct TakenPayment {
 }
 
 /// Confirms anybody's hold: the box office took the money. While a payment is under way online,
-/// that is refused.
+/// that is refused, and so is another buyer for what is confirmed already.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/bookings/{booking}/confirm", tag = "admin",
     params(("event" = EventIdText, Path), ("booking" = IdText, Path)),
@@ -101,6 +103,7 @@ pub async fn confirm_at_box_office(
     State(sale): State<Arc<Sale>>,
     State(ledger): State<Arc<dyn Ledger>>,
     State(sagas): State<Arc<Sagas>>,
+    State(relay): State<Arc<Relay>>,
     Ids((event, booking)): Ids<(EventId, BookingId)>,
     _: Operator,
     OptionalBody(body): OptionalBody<TakenPayment>,
@@ -110,13 +113,15 @@ pub async fn confirm_at_box_office(
         refuse_online(&*ledger, &booking, payment).await?;
     }
     let buyer = parsed(body.buyer)?;
-    let terms = find_booking(&sale, &event, &booking, None).await?.terms;
+    let HoldView { terms, .. } = find_booking(&sale, &event, &booking, None).await?;
     let user = terms.user.clone();
     sagas.refuse_used_id(&event, &booking, &user).await.map_err(problem_of)?;
     // Whoever follows the feed knows by the payment which bookings were free.
     let payment = payment.filter(|_| terms.amount_minor > 0);
     // Nothing is begun first: what is half done would look like a payment that is under way online.
-    let view = confirm_for(sale, ledger, event.clone(), booking, user, payment, buyer).await?;
+    let by = By::BoxOffice;
+    let asked = Confirming { event: event.clone(), booking, user, payment, by };
+    let view = confirm_for(sale, ledger, relay, asked, buyer).await?;
     Ok(booking_answer(&event, &view))
 }
 
@@ -139,78 +144,4 @@ async fn refuse_online(
         return Err(Problem::new(Code::InvalidBody, why).about("payment"));
     }
     Ok(())
-}
-
-/// Confirms a booking for a buyer. The buyer is written down first: the mail goes out as soon as
-/// the booking is confirmed. If nothing comes of it, it is as if nobody had been named.
-///
-/// # Errors
-/// Whatever the engine or the ledger says.
-async fn confirm_for(
-    sale: Arc<Sale>,
-    ledger: Arc<dyn Ledger>,
-    event: EventId,
-    booking: BookingId,
-    user: UserId,
-    payment: Option<PaymentId>,
-    buyer: Option<Buyer>,
-) -> Result<HoldView, Problem> {
-    let command =
-        Command::Confirm { booking: booking.clone(), user: user.clone(), payment: payment.clone() };
-    let Some(buyer) = buyer else { return Ok(sale.run(&event, command).await?) };
-    let work = async move {
-        let state = find_booking(&sale, &event, &booking, None).await?.state;
-        if !is_for(&state, payment.as_ref()) {
-            // Somebody else's by all that is known: it is theirs unless this goes well all the same.
-            let view = sale.run(&event, command).await?;
-            ledger.set_buyer(&booking, &user, buyer).await?;
-            return Ok(view);
-        }
-        let before = ledger.buyer(&booking).await?;
-        ledger.set_buyer(&booking, &user, buyer.clone()).await?;
-        let outcome = sale.run(&event, command).await;
-        // What else failed may have been confirmed.
-        if outcome.as_ref().is_err_and(Failure::changed_nothing)
-            && let Err(error) = restore(&*ledger, &booking, &user, &buyer, before).await
-        {
-            tracing::warn!(%error, "the buyer of a booking that was not confirmed stays");
-        }
-        Ok(outcome?)
-    };
-    // A caller who hangs up must not stop it half-way.
-    match tokio::spawn(spans::carried(work)).await {
-        Ok(outcome) => outcome,
-        Err(_) => Err(Problem::new(Code::Internal, "the confirmation broke off; look again")),
-    }
-}
-
-/// Whether a booking is to be confirmed with this payment, or was.
-fn is_for(state: &HoldState, payment: Option<&PaymentId>) -> bool {
-    match state {
-        HoldState::Held { .. } => true,
-        HoldState::Paying { payment: running, .. } => payment == Some(running),
-        HoldState::Confirmed { payment: paid, .. } => payment == paid.as_ref(),
-        HoldState::Expired { payment: running, .. } => {
-            running.is_some() && payment == running.as_ref()
-        }
-        HoldState::Released { .. } | HoldState::Cancelled { .. } => false,
-    }
-}
-
-/// Puts back who was known before, unless somebody else was named meanwhile.
-async fn restore(
-    ledger: &dyn Ledger,
-    booking: &BookingId,
-    user: &UserId,
-    named: &Buyer,
-    before: Option<Buyer>,
-) -> Result<(), LedgerError> {
-    if ledger.buyer(booking).await?.as_ref() != Some(named) {
-        return Ok(());
-    }
-    match before {
-        Some(before) => ledger.set_buyer(booking, user, before).await,
-        // Nobody asked to be forgotten: whoever has the booking's link keeps it.
-        None => ledger.unset_buyer(booking).await,
-    }
 }

@@ -69,7 +69,7 @@ pub async fn prices(
     when: When,
 ) -> Result<UnitPrices, Problem> {
     let categories = units.boards.categories(event, lines.seats()).await?;
-    let left = &sale.looks.left(event).await?.value;
+    let left = &sale.looks.left(event).await?.value.stock;
     let each_minor = unit_prices(lines, &categories, left, when).map_err(Failure::from)?;
     let mut types = TypesOfLines::default();
     let pools: HashMap<_, _> = left.pools.iter().map(|pool| (&pool.pool, pool)).collect();

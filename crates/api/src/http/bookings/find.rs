@@ -2,6 +2,7 @@
 
 use super::shapes::BookingBody;
 use crate::http::body::json;
+use crate::http::faults::hide_event;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
 use axum::http::StatusCode;
@@ -27,6 +28,17 @@ pub(super) async fn find_booking(
 ) -> Result<HoldView, Problem> {
     let question = BookingOf { booking: booking.clone(), user: user.cloned() };
     Ok(sale.engine.ask(event.clone(), question).await?.value)
+}
+
+/// Anybody's booking, by its id alone, and its event.
+pub(super) async fn find_anybodys(
+    sale: &Sale,
+    booking: &BookingId,
+) -> Result<(EventId, HoldView), Problem> {
+    let event = event_of_booking(booking)?;
+    let found = find_booking(sale, &event, booking, None).await;
+    let view = found.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
+    Ok((event, view))
 }
 
 pub(super) fn booking_answer(event: &EventId, view: &HoldView) -> Response {

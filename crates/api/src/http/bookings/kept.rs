@@ -124,7 +124,8 @@ impl From<Message> for KeptMessage {
 /// Everything that is kept about a person, in one document: their bookings with buyer, payments,
 /// refunds, receipts and messages, and the places in queues, sessions, claims and bans of the
 /// visitors that these bookings are of. Of a booking that has another buyer by now, the document of an
-/// address has the receipts that were issued to it, and nothing else. Reads the whole feed.
+/// address has the receipts that were issued to it, and nothing else; what names another buyer is in no
+/// document of an address. Reads the whole feed.
 ///
 /// Answers to requests with a key, which live for 24 hours, are not in it.
 #[utoipa::path(
@@ -194,20 +195,24 @@ async fn about(
         ledger.desk(desk, OF_BOOKING),
     )?;
     let has = |buyer: &Buyer| address.is_none_or(|address| buyer.email.to_lowercase() == address);
+    let is_to_them = |receipt: &Receipt| receipt.buyer_email_lower.as_deref() == address;
     if address.is_some() && !buyer.as_ref().is_some_and(has) {
-        let to_them = |receipt: &Receipt| receipt.buyer_email_lower.as_deref() == address;
-        let receipts = receipts.rows.into_iter().filter(to_them).map(Into::into).collect();
+        let receipts = receipts.rows.into_iter().filter(is_to_them).map(Into::into).collect();
         let (buyer, bought, money) = (None, None, None);
         let (desk, messages) = (vec![], vec![]);
         let kept = KeptBooking { booking: id, buyer, bought, money, receipts, desk, messages };
         return Ok((None, kept));
     }
+    // The booking may have had another buyer before.
+    let names_no_other = |receipt: &Receipt| {
+        address.is_none() || is_to_them(receipt) || receipt.buyer_name.is_none()
+    };
     let kept = KeptBooking {
         booking: id,
         buyer: buyer.map(Into::into),
         bought: row.map(|row| LedgerBooking::new(row, None, None)),
         money: record.map(|record| SagaFile::new(record, history)),
-        receipts: receipts.rows.into_iter().map(Into::into).collect(),
+        receipts: receipts.rows.into_iter().filter(names_no_other).map(Into::into).collect(),
         desk: desk.rows.into_iter().map(Into::into).collect(),
         messages,
     };

@@ -1,7 +1,7 @@
 //! A booking's link: shown, and withdrawn.
 
 use super::find::event_of_booking;
-use super::keeper::{Keeper, Owner};
+use super::keeper::{Keeper, Owner, Who};
 use crate::http::body::{Nothing, OptionalBody, secret_json};
 use crate::http::caller::Ids;
 use crate::http::openapi::{ReadProblems, WriteProblems};
@@ -40,7 +40,7 @@ impl LinkBody {
 }
 
 /// The link of one of the visitor's own bookings: a way back to that booking alone, for as long as
-/// it is known.
+/// it is known. Whoever asks with a link is told no newer one.
 ///
 /// Whoever has it may see the booking, its tickets and its payment, and cancel it.
 #[utoipa::path(
@@ -56,8 +56,13 @@ pub async fn link(
     keeper: Keeper,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
+    // Decided before it is looked whether the keeper may: whose link is withdrawn meanwhile is told no
+    // newer one.
+    let generation = match &keeper.who {
+        Who::Visitor(_) => ledger.link_generation(&booking).await?,
+        Who::Link(link) => link.generation,
+    };
     keeper.find(&event, &booking).await?;
-    let generation = ledger.link_generation(&booking).await?;
     Ok(secret_json(StatusCode::OK, &LinkBody::new(&callers, &booking, generation)))
 }
 

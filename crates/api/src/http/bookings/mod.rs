@@ -1,4 +1,4 @@
-//! Bookings: held, kept, paid at the box office, cancelled, searched.
+//! Bookings: held, kept, paid at the box office, cancelled, searched, and told of again.
 
 pub mod buyer;
 pub mod cancel;
@@ -10,6 +10,8 @@ pub mod hold;
 pub mod keeper;
 pub mod kept;
 pub mod link;
+pub mod mail;
+mod naming;
 pub mod quote;
 pub mod read;
 pub mod search;
@@ -37,8 +39,12 @@ pub fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(cancel::cancel_confirmed))
         .routes(routes!(link::link, link::withdraw_link))
         .routes(routes!(buyer::set_buyer, buyer::erase_buyer))
+        .routes(routes!(buyer::correct_buyer))
         .routes(routes!(buyer::erase_buyers))
+        .routes(routes!(mail::mail_again))
         .routes(routes!(kept::export_buyers))
         .routes(routes!(search::search_bookings))
+        .routes(routes!(search::search_bookings_by_body))
         .routes(routes!(table::bookings_csv))
+        .routes(routes!(table::bookings_csv_by_body))
 }

@@ -282,7 +282,8 @@ pub struct LedgerBooking {
     /// When it last changed.
     #[schema(value_type = TimeMs)]
     updated_at: Time,
-    /// Who pays, unless nobody said so or it was erased.
+    /// Who pays, unless nobody said so or it was erased. Keys with neither `sell` nor `money` are not
+    /// told.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     buyer: Option<BuyerBody>,

@@ -104,13 +104,13 @@ async fn left_in(
     if open.is_empty() {
         return Ok(Vec::new());
     }
-    let left = looks.left(event).await?;
+    let left = &looks.left(event).await?.value.stock;
     let is_open = |(its, _): &(ChannelId, u32)| open.iter().any(|view| view.spec.channel == *its);
-    let has_seats = left.value.categories.iter().any(|it| it.allotted.iter().any(is_open));
+    let has_seats = left.categories.iter().any(|it| it.allotted.iter().any(is_open));
     let board = if has_seats { Some(boards.now(event).await?) } else { None };
     let what_is_left = |view: &ChannelView| {
         let channel = view.spec.channel.clone();
-        let pools = left.value.pools.iter().filter_map(|pool| {
+        let pools = left.pools.iter().filter_map(|pool| {
             let its = pool.allotted.iter().find(|(its, _)| *its == channel)?;
             Some((pool.pool.clone(), its.1))
         });

@@ -13,6 +13,7 @@ use onrush_core::ids::EventId;
 use onrush_core::{Command, Refusal, Time};
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::BuyerOf;
+use onrush_ledger::receipt::ReceiptRule;
 use onrush_saga::Sagas;
 use onrush_store::{Answer, Ask};
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,8 @@ pub struct ArchivedEvent {
     archived_at: Time,
 }
 
-/// Frees all that an event takes up whose sale is closed, for good; its history stays.
+/// Frees all that an event takes up whose sale is closed, for good; its history stays. While
+/// bookings are confirmed, that waits until the event begins.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/archive", tag = "admin",
     params(("event" = EventIdText, Path)),
@@ -104,8 +106,9 @@ async fn settled(
         let why = "the ledger has not followed the sale so far; try again in a moment";
         return Err(Problem::new(Code::MoneyUnderWay, why));
     }
-    let open = ledger.open_money(event).await?;
-    let without_document = if sagas.issues_receipts() { open.without_document } else { 0 };
+    let rule = sagas.receipt_rule();
+    let open = ledger.open_money(event, rule.unwrap_or(ReceiptRule::EVERY)).await?;
+    let without_document = if rule.is_some() { open.without_document } else { 0 };
     if open.under_way == 0 && without_document == 0 {
         return Ok(());
     }

@@ -3,6 +3,7 @@
 use super::read::run_and_show;
 use super::shapes::EventBody;
 use super::shapes::stock::{CategoryBody, PoolBody};
+use super::shapes::times::check_unit;
 use crate::history::PriceChange;
 use crate::http::body::{Json, JsonBody};
 use crate::http::caller::{Ids, Operator};
@@ -93,6 +94,7 @@ pub async fn change_price(
         price_minor: price_minor.0,
     };
     let (price_minor, later) = (price_minor.0, later.into_iter().map(step).collect::<Vec<_>>());
+    later.iter().try_for_each(|step| check_unit("later", step.from))?;
     let (_, view) = sale.view_event(&event).await?;
     let now = [(name.as_str(), price_minor)];
     check_prices(sagas.gateway(), &view.settings, now)

@@ -35,6 +35,7 @@ pub async fn create_event(
     JsonBody(body): JsonBody<NewEvent>,
 ) -> Result<Response, Problem> {
     let (event, mut settings, change) = body.split();
+    change.check_times()?;
     check_currency(sagas.gateway(), &settings)?;
     let seed_hash = match change.wants_new_draw(&settings) {
         true => Some(commit_unless_known(&sale, &event).await?),
@@ -43,8 +44,11 @@ pub async fn create_event(
     change.apply(&mut settings, seed_hash);
     sagas.set_steps(&mut settings);
     check_together(&settings)?;
-    sale.run::<()>(&event, Command::CreateEvent { settings: Box::new(settings) }).await?;
+    let created =
+        sale.run::<()>(&event, Command::CreateEvent { settings: Box::new(settings) }).await;
+    // Also where nobody can say whether it was done.
     sale.draws.settings_changed();
+    created?;
     let body = event_answer(&sale, &event).await?;
     Ok((StatusCode::CREATED, Extension(About(event)), body).into_response())
 }
@@ -63,7 +67,8 @@ async fn commit_unless_known(
     }
 }
 
-/// Changes settings; what is left out stays.
+/// Changes settings; what is left out stays. Where `was` tells what one of them was when it was read,
+/// and somebody else has changed that since, nothing is changed: 409 `SETTINGS_CHANGED`.
 #[utoipa::path(
     patch, path = "/api/v1/admin/events/{event}", tag = "admin",
     params(("event" = EventIdText, Path)),
@@ -77,6 +82,7 @@ pub async fn change_event(
     _: Operator,
     JsonBody(change): JsonBody<SettingsChange>,
 ) -> Result<Json<EventBody>, Problem> {
+    change.check_times()?;
     change_settings(&sale, &sagas, &event, change).await
 }
 
@@ -125,21 +131,26 @@ async fn read_and_change(
     sale: &Sale,
     sagas: &Sagas,
     event: &EventId,
-    change: SettingsChange,
+    mut change: SettingsChange,
 ) -> Result<Json<EventBody>, Problem> {
     let (_, view) = sale.view_event(event).await?;
     let before = view.settings;
     let mut settings = before.clone();
+    let was = change.take_was();
     let seed_hash = match change.wants_new_draw(&settings) {
         true => Some(sale.draws.commit(event).await?),
         false => None,
     };
     change.apply(&mut settings, seed_hash);
+    was.check(&before, &settings)?;
     sagas.set_steps(&mut settings);
     check_together(&settings)?;
     check_change(&*sale.engine, sagas.gateway(), event, &before, &settings).await?;
-    sale.run::<()>(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
+    let changed =
+        sale.run::<()>(event, Command::ChangeSettings { settings: Box::new(settings) }).await;
+    // Also where nobody can say whether it was done.
     sale.draws.settings_changed();
+    changed?;
     event_answer(sale, event).await
 }
 

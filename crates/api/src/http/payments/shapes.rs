@@ -23,7 +23,7 @@ pub struct PaymentBody<'a> {
     /// What it is for.
     #[schema(value_type = IdText)]
     booking: &'a str,
-    /// `open`, `authorised`, `captured`, `failed` or `refunded`.
+    /// `open`, `authorised`, `ending`, `captured`, `failed` or `refunded`.
     #[schema(value_type = PaymentStatus)]
     status: &'static str,
     /// Who takes the money.
@@ -63,6 +63,9 @@ pub enum PaymentStatus {
     /// The card's bank has set the money aside. It is taken once the card was looked at: only where
     /// the event has a `max_per_card`.
     Authorised,
+    /// It is being called off, and the gateway has not said yet how it ends: a bank debit that is under
+    /// way may bring money after days.
+    Ending,
     /// Money was taken.
     Captured,
     /// It ended without money.
@@ -82,7 +85,8 @@ impl<'a> PaymentBody<'a> {
         let status = match payment.stage {
             Stage::Creating | Stage::Open => "open",
             Stage::Authorised | Stage::Capturing => "authorised",
-            Stage::Closing | Stage::Closed | Stage::Void => "failed",
+            Stage::Closing => "ending",
+            Stage::Closed | Stage::Void => "failed",
             Stage::Captured => "captured",
             Stage::Refunding | Stage::Returned | Stage::Refunded => "refunded",
         };
@@ -251,8 +255,9 @@ words!(
 
 words!(
     /// Why a refund is made: the booking was cancelled, cannot be confirmed, or does not wait for this
-    /// payment; an operator had the gateway give the money back, or gave it back by other means; or
-    /// from before causes were kept.
+    /// payment; an operator had the gateway give the money back, or gave it back by other means; it
+    /// had gone back at the gateway's own desk, or was lost to a dispute; or from before causes were
+    /// kept.
     RefundCauseName, "RefundCause", RefundCause
 );
 

@@ -49,6 +49,11 @@ pub struct Posting<'a> {
     #[schema(value_type = crate::json::ids::EventIdText)]
     event: &'a EventId,
     account: Account,
+    /// The rate of the tax on sales and fees, in basis points; missing where the event told of none,
+    /// and for what was received.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    rate_bp: Option<u32>,
     debit_minor: i64,
     credit_minor: i64,
     #[schema(value_type = crate::json::ids::CurrencyText)]
@@ -99,12 +104,13 @@ fn postings(receipt: &Receipt) -> impl Iterator<Item = Posting<'_>> {
         (Account::Fees, -net_minor(Purpose::Fees)),
         (Account::Tax, -receipt.document.tax_minor()),
     ];
+    let rate_bp = receipt.document.tax.as_ref().map(|tax| tax.rate_bp);
     let sign = match receipt.kind() {
         ReceiptKind::Receipt => 1,
         ReceiptKind::CreditNote => -1,
     };
     let amounts = amounts.map(|(account, minor)| (account, minor * sign));
-    amounts.into_iter().filter(|(_, minor)| *minor != 0).map(|(account, minor)| Posting {
+    amounts.into_iter().filter(|(_, minor)| *minor != 0).map(move |(account, minor)| Posting {
         document: receipt.number.to_string(),
         kind: receipt.kind(),
         date: readable(receipt.issued_at),
@@ -112,6 +118,7 @@ fn postings(receipt: &Receipt) -> impl Iterator<Item = Posting<'_>> {
         booking: &receipt.booking,
         event: &receipt.event,
         account,
+        rate_bp: rate_bp.filter(|_| account != Account::PaymentsReceived),
         debit_minor: minor.max(0),
         credit_minor: (-minor).max(0),
         currency: receipt.currency.as_str(),

@@ -7,6 +7,7 @@ use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::table::{Column, ROWS_AT_ONCE, attach_table, readable};
 use axum::response::Response;
+use onrush_core::tax::Tax;
 use onrush_ledger::receipt::{Receipt, ReceiptFilter};
 
 const FILE: &str = "attachment; filename=\"receipts.csv\"";
@@ -28,7 +29,14 @@ const COLUMNS: &[Column<Receipt>] = &[
     ("amount_minor", |row| row.amount_minor.to_string().into()),
     ("net_minor", |row| (row.amount_minor - row.document.tax_minor()).to_string().into()),
     ("tax_minor", |row| row.document.tax_minor().to_string().into()),
+    // Last, as there are programs that read cells by their place.
+    ("tax_name", |row| tax(row).map_or("", |tax| &tax.name).into()),
+    ("rate_bp", |row| tax(row).map_or_else(String::new, |tax| tax.rate_bp.to_string()).into()),
 ];
+
+const fn tax(row: &Receipt) -> Option<&Tax> {
+    row.document.tax.as_ref()
+}
 
 /// Receipts and credit notes as a table for spreadsheets, the first number first, all of them.
 ///

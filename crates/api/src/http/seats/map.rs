@@ -2,22 +2,25 @@
 
 use super::shapes::{SeatMap, SeatPlan, SeatStatuses};
 use crate::http::body::json_bytes;
-use crate::http::caller::{Ids, Operator};
+use crate::http::caller::{Ids, Operator, Strict};
 use crate::http::faults::broken;
 use crate::http::negotiate::{Encoding, is_known, not_modified, tagged, takes};
 use crate::http::openapi::{EventProblems, ReadProblems};
 use crate::http::problem::Problem;
 use crate::http::state::Units;
-use crate::json::ids::EventIdText;
-use crate::live::house::MapBody;
+use crate::json::ids::{EventIdText, TimeMs};
+use crate::live::house::map_body;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::IF_NONE_MATCH;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use onrush_base::beside::beside;
+use onrush_core::Time;
 use onrush_core::ids::EventId;
+use serde::Deserialize;
 use std::sync::Arc;
+use utoipa::IntoParams;
 
 /// The seat map, with the status of each seat; compressed for whoever takes gzip.
 #[utoipa::path(
@@ -32,7 +35,7 @@ pub async fn seats(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     if headers.contains_key(IF_NONE_MATCH) {
-        let tag = units.boards.now(&event).await?.tag();
+        let tag = units.boards.lately(&event).await?.tag();
         if is_known(&headers, &tag) {
             return Ok(not_modified(&tag));
         }
@@ -42,15 +45,26 @@ pub async fn seats(
     {
         return Ok(tagged(Body::from(packed), Encoding::Gzip, &tag));
     }
-    let snapshot = units.boards.now(&event).await?;
+    let snapshot = units.boards.lately(&event).await?;
     let tag = snapshot.tag();
-    Ok(tagged(Body::new(MapBody::new(snapshot)), Encoding::Plain, &tag))
+    Ok(tagged(Body::new(map_body(snapshot)), Encoding::Plain, &tag))
+}
+
+/// How old statuses may be.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct StatusQuery {
+    /// The answer is of no earlier time, and may have to wait for that; a time to come counts as
+    /// now. Left out, it may be up to two seconds old.
+    #[param(value_type = Option<TimeMs>, nullable = false)]
+    since: Option<i64>,
 }
 
 /// The status of every seat, one letter each, in the order of the seat map.
 #[utoipa::path(
     get, path = "/api/v1/events/{event}/seats/status", tag = "events",
-    params(("event" = EventIdText, Path)),
+    params(("event" = EventIdText, Path), StatusQuery),
     responses((status = 200, description = "The statuses", body = SeatStatuses),
         (status = 304,
             description = "The statuses that `If-None-Match` names are as they are now"), EventProblems),
@@ -58,9 +72,13 @@ pub async fn seats(
 pub async fn seat_statuses(
     State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
+    Strict(StatusQuery { since }): Strict<StatusQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let snapshot = units.boards.now(&event).await?;
+    let snapshot = match since {
+        Some(since) => units.boards.since(&event, Time(since)).await?,
+        None => units.boards.lately(&event).await?,
+    };
     let tag = snapshot.tag();
     Ok(if is_known(&headers, &tag) {
         not_modified(&tag)
@@ -84,7 +102,7 @@ pub async fn seat_plan(
     Ids(event): Ids<EventId>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let snapshot = units.boards.now(&event).await?;
+    let snapshot = units.boards.drawn(&event).await?;
     let tag = snapshot.plan().tag();
     if is_known(&headers, &tag) {
         return Ok(not_modified(&tag));

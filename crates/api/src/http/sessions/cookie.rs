@@ -72,7 +72,9 @@ fn genuine_session_of(callers: &Callers, headers: &HeaderMap) -> Result<Option<S
     if has_other { Err(ended()) } else { Ok(None) }
 }
 
-/// All values that a request has of a cookie.
+/// All values that a request has of a cookie. Each pair is read by itself: others on the same host may
+/// set cookies with whatever bytes they like. Only spaces of ASCII are cut off: to a browser another
+/// one is part of a name, and that name is none of those that only we may set.
 fn values_of<'a>(
     callers: &Callers,
     headers: &'a HeaderMap,
@@ -80,8 +82,9 @@ fn values_of<'a>(
 ) -> impl Iterator<Item = &'a str> {
     let own = if is_https(callers) { cookie.secure_name } else { cookie.name };
     let lines = headers.get_all(COOKIE).iter();
-    let pairs = lines.flat_map(|line| line.to_str().unwrap_or_default().split(';'));
-    let pairs = pairs.filter_map(|pair| pair.trim().split_once('='));
+    let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    let pairs =
+        pairs.filter_map(|pair| std::str::from_utf8(pair.trim_ascii()).ok()?.split_once('='));
     pairs.filter(move |(name, _)| *name == own).map(|(_, value)| value)
 }
 

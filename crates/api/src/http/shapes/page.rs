@@ -7,9 +7,17 @@ use crate::http::problem::{Code, Problem};
 /// # Errors
 /// `INVALID_QUERY`.
 pub fn page_size(limit: Option<usize>) -> Result<usize, Problem> {
+    page_size_or(Code::InvalidQuery, limit)
+}
+
+/// The same, where another number is `wrong`.
+///
+/// # Errors
+/// `wrong`.
+pub fn page_size_or(wrong: Code, limit: Option<usize>) -> Result<usize, Problem> {
     match limit.unwrap_or(100) {
         limit @ 1..=1_000 => Ok(limit),
-        _ => Err(Problem::new(Code::InvalidQuery, "limit: use 1 to 1000").about("limit")),
+        _ => Err(Problem::new(wrong, "limit: use 1 to 1000").about("limit")),
     }
 }
 

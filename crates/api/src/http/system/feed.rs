@@ -145,7 +145,7 @@ mod tests {
         let entry = FeedEntry { seq: Seq(1), at: Time(1), event, changes };
         let engine = EngineStub {
             feed: vec![Arc::new(entry)],
-            committed: Seq(3),
+            committed: 3.into(),
             ..EngineStub::telling(|_: &_, _: &_| None)
         };
         for (after, found) in [(0, 1), (1, 0), (2, 0)] {

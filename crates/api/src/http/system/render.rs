@@ -242,6 +242,11 @@ async fn ledger(sheet: &mut Sheet, groups: &Groups) {
     sheet.gauge_in(Unit::Seconds, "outbox_overdue", help, overdues);
     let help = "How long the oldest of them has been to be delivered, by channel";
     sheet.gauge_in(Unit::Seconds, "outbox_oldest", help, oldest);
+    let arrivals = groups.relay.last_arrivals();
+    let arrivals = arrivals.map(|(channel, at)| (one("channel", channel), at.unwrap_or_default()));
+    let arrivals = arrivals.map(|(labels, at)| (labels, seconds(at.0))).collect();
+    let help = "When a message last arrived over this node, since the epoch, by channel";
+    sheet.gauge_in(Unit::Seconds, "outbox_last_arrival", help, arrivals);
     sheet.gauge("dead_letters", "Messages that were given up, by channel", dead);
     let known = |value: u64| if is_known { alone(value) } else { vec![] };
     sheet.gauge("stuck_sagas", "Payments that wait for an operator now", known(stuck_sagas));

@@ -11,6 +11,7 @@ pub mod people;
 mod provider;
 pub mod requirements;
 
+use crate::auth::jwks::Trouble;
 use crate::auth::oidc::flow::{Flow, Flows, LIFETIME_S};
 use crate::auth::oidc::people::{People, Person};
 use crate::auth::oidc::requirements::Requirements;
@@ -79,13 +80,7 @@ impl NotSignedIn {
 impl From<CallError> for NotSignedIn {
     fn from(error: CallError) -> Self {
         let why = error.to_string();
-        match error {
-            CallError::TooLong => Self::Failing(why),
-            CallError::Forbidden
-            | CallError::Unreachable(_)
-            | CallError::TimedOut
-            | CallError::Broken(_) => Self::Away(why),
-        }
+        if error.is_answer() { Self::Failing(why) } else { Self::Away(why) }
     }
 }
 
@@ -280,6 +275,15 @@ impl Oidc {
         let mut known = verified();
         if known == Err(claims::NOT_SIGNED) && keys.look_again(judged_at).await {
             known = verified();
+        }
+        if known == Err(claims::NOT_SIGNED)
+            && let Some(trouble) = keys.trouble()
+        {
+            let why = format!("its published keys cannot be fetched: {trouble}");
+            return Err(match trouble {
+                Trouble::NoAnswer(_) => NotSignedIn::Away(why),
+                Trouble::WrongAnswer(_) => NotSignedIn::Failing(why),
+            });
         }
         let mut known = known.map_err(NotSignedIn::NotGenuine)?;
         self.requirements.check(&known, now_s).map_err(NotSignedIn::Insufficient)?;

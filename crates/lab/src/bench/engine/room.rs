@@ -2,6 +2,7 @@
 
 use super::super::commands::{id, long_id, now};
 use super::super::common::Common;
+use super::super::goals;
 use super::super::results::Results;
 use super::super::results::resident_bytes;
 use onrush_core::ids::{PlaceId, UserId};
@@ -99,8 +100,9 @@ fn measure_size(
     if size >= 1_000_000 {
         results.figure(&format!("bytes_per_visitor_at_{size}"), bytes_each);
         results.say(&format!(
-            "visitors   {bytes_each:.0} bytes each with {} waiting, ids of 36 bytes (goal ≤ 160)",
-            count(size)
+            "visitors   {bytes_each:.0} bytes each with {} waiting, ids of 36 bytes (goal {})",
+            count(size),
+            goals::of("engine.bytes_per_visitor"),
         ));
     }
     results.say(&format!("position   {each_ns:.0} ns with {} waiting", count(size)));

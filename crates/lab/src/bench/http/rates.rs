@@ -1,6 +1,7 @@
 //! Rates, each beside the rate of a bare server that does nothing.
 
 use super::super::common::Common;
+use super::super::goals;
 use super::super::results::Results;
 use super::super::results::median;
 use super::super::server::Served;
@@ -209,16 +210,10 @@ fn report(
     results.figure(&format!("{name}_per_s{suffix}"), rate(product));
     results.figure(&format!("{what}_p50_ms{suffix}"), of(50.0));
     results.figure(&format!("{what}_p99_ms{suffix}"), of(99.0));
-    let goal = match (what, connections) {
-        ("hold", 256) => 60,
-        ("hold", _) => 50,
-        ("priced_hold", 256) => 65,
-        ("priced_hold", _) => 60,
-        (_, _) => 70,
-    };
+    let goal = goals::of(&format!("http.{what}_ratio{suffix}"));
     results.say(&format!(
-        "{name:<12} {}/s at {connections} connections, bare {bare_name} {}/s: {:.0} % (goal ≥ \
-         {goal} %); p50 {}, p99 {}",
+        "{name:<12} {}/s at {connections} connections, bare {bare_name} {}/s: {:.0} % (goal \
+         {goal}); p50 {}, p99 {}",
         count(rate(product) as u64),
         count(rate(bare) as u64),
         ratio * 100.0,

@@ -4,6 +4,9 @@ use onrush_ledger::Ledger;
 use onrush_ledger::postgres::{PgLedger, PgOptions};
 use onrush_testkit::{Postgres, Shared, need};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+use tokio_postgres::Client;
 
 static SERVER: Shared<Postgres> = Shared::new();
 
@@ -22,6 +25,18 @@ pub(super) async fn open(url: &str) -> PgLedger {
 /// Opens a ledger as a node does that was told how.
 pub(super) async fn open_with(url: &str, options: PgOptions) -> PgLedger {
     PgLedger::open(url, options).await.expect("opened")
+}
+
+/// Waits until so many others wait for what a connection has locked.
+pub(super) async fn until_wait_for(client: &Client, others: i64) {
+    let waiting = "SELECT count(*) FROM pg_locks \
+                   WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))";
+    let wait = async {
+        while client.query_one(waiting, &[]).await.expect("a row").get::<_, i64>(0) != others {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(20), wait).await.expect("in time");
 }
 
 /// A ledger in a database of its own.

@@ -12,7 +12,7 @@ use onrush_ledger::Ledger;
 use onrush_ledger::booking::{BookingFilter, Buyer};
 use onrush_ledger::money::{Capture, Payment, RefundStatus};
 use onrush_ledger::projection::{Fact, FeedPosition, Projection};
-use onrush_ledger::receipt::ReceiptFilter;
+use onrush_ledger::receipt::{ReceiptFilter, ReceiptRule};
 use onrush_ledger::saga::{Saga, Transition};
 use onrush_ledger::sqlite::{LedgerReader, OpenError, SqliteLedger};
 use rusqlite::Connection;
@@ -50,7 +50,7 @@ fn refusal(dir: &Path) -> OpenError {
 }
 
 /// The version of the tables: one for each step there is.
-const NEWEST: u32 = 18;
+const NEWEST: u32 = 20;
 /// What a later program would make of them.
 const NEWER: u32 = NEWEST + 1;
 
@@ -347,7 +347,8 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
              ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; \
              DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX messages_by_booking; \
              DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; DROP INDEX requests_left_behind; \
-             ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 6",
+             DROP INDEX sagas_by_time; ALTER TABLE buyers DROP COLUMN owner_id; \
+             ALTER TABLE desk_entries DROP COLUMN paid_as; PRAGMA user_version = 6",
         )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
@@ -396,13 +397,14 @@ async fn a_ledger_of_before_receipts_has_none_and_issues_from_the_first_number()
             "DROP TABLE receipts; ALTER TABLE payments DROP COLUMN capture; DROP TABLE actions; \
              DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX messages_by_booking; \
              DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; DROP INDEX requests_left_behind; \
-             ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 9",
+             DROP INDEX sagas_by_time; ALTER TABLE buyers DROP COLUMN owner_id; \
+             ALTER TABLE desk_entries DROP COLUMN paid_as; PRAGMA user_version = 9",
         )
         .expect("as it was");
     assert!(matches!(LedgerReader::open(dir.path()), Err(OpenError::Older { version: 9, .. })));
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
     assert_eq!(ledger.receipts(ReceiptFilter::default(), 9).await.expect("read").rows, []);
-    let takings = ledger.takings(None, 9).await.expect("read").rows;
+    let takings = ledger.takings(ReceiptRule::EVERY, None, 9).await.expect("read").rows;
     assert_eq!(takings.len(), 1);
 }
 
@@ -415,8 +417,9 @@ const PAYMENTS_OF_BEFORE: &str = "ALTER TABLE payments DROP COLUMN capture; \
     DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX receipts_by_email; \
     DROP INDEX receipts_named; ALTER TABLE receipts DROP COLUMN buyer_email_lower; \
     DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; \
-    DROP INDEX requests_left_behind; \
-    ALTER TABLE buyers DROP COLUMN owner_id; PRAGMA user_version = 10";
+    DROP INDEX requests_left_behind; DROP INDEX sagas_by_time; \
+    ALTER TABLE buyers DROP COLUMN owner_id; ALTER TABLE desk_entries DROP COLUMN paid_as; \
+    PRAGMA user_version = 10";
 
 #[tokio::test]
 async fn payments_of_before_stay_at_their_stages_and_took_their_money_at_once() {
@@ -453,8 +456,8 @@ async fn answers_of_before_in_which_an_address_stands_are_not_kept() {
         .execute_batch(
             "DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; DROP INDEX receipts_named; \
              DROP INDEX buyers_by_owner; ALTER TABLE buyers DROP COLUMN owner_id; \
-             DROP INDEX requests_left_behind; \
-             PRAGMA user_version = 14",
+             DROP INDEX requests_left_behind; DROP INDEX sagas_by_time; \
+             ALTER TABLE desk_entries DROP COLUMN paid_as; PRAGMA user_version = 14",
         )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");

@@ -2,7 +2,7 @@ use super::books::Books;
 use crate::rows::{message, page, saga, to};
 use onrush_core::Time;
 use onrush_ledger::backlog::{Backlog, WaitingDeliveries};
-use onrush_ledger::delivery::{Delivered, Message};
+use onrush_ledger::delivery::{Delivered, Message, REPLAYED_AT_ONCE};
 use onrush_ledger::projection::Projection;
 use onrush_ledger::saga::{Saga, Transition};
 
@@ -60,6 +60,19 @@ async fn message_whose_id_is_known_is_dropped_whole() {
     let advance =
         Transition { messages: vec![message("a", 9, &["mail", SHOP])], ..to(saga("gala.1", 5)) };
     books.advance(advance).await.expect("written");
+    assert_eq!(due(&books, "mail", 99).await, []);
+    assert_eq!(due(&books, SHOP, 99).await, []);
+}
+
+#[tokio::test]
+async fn message_that_is_told_by_itself_is_due_once() {
+    let Some(mut books) = Books::new().await else { return };
+    books.tell(message("a", 7, &["mail"])).await.expect("written");
+    books.reopen().await;
+    assert_eq!(due(&books, "mail", 6).await, []);
+    assert_eq!(due(&books, "mail", 7).await, [("a".to_owned(), 0, Time(7))]);
+    outcome(&books, "mail", "a", Delivered::Done).await;
+    books.tell(message("a", 8, &["mail", SHOP])).await.expect("dropped");
     assert_eq!(due(&books, "mail", 99).await, []);
     assert_eq!(due(&books, SHOP, 99).await, []);
 }
@@ -169,6 +182,26 @@ async fn replayed_delivery_begins_anew() {
     let dead = books.dead_letters(None, None, 9).await.expect("read").rows;
     assert_eq!(dead.len(), 1);
     assert_eq!((dead[0].message.id.as_str(), dead[0].channel.as_str()), ("b", "mail"));
+}
+
+#[tokio::test]
+async fn all_that_a_channel_gave_up_begins_anew_however_much_that_is() {
+    let Some(books) = Books::new().await else { return };
+    let ids: Vec<String> = (0..=2 * REPLAYED_AT_ONCE).map(|n| format!("m{n}")).collect();
+    tell(&books, 1, ids.iter().map(|id| message(id, 7, &["mail", SHOP])).collect()).await;
+    for channel in ["mail", SHOP] {
+        let given_up = (20..).zip(&ids).map(|(at, id)| (id.clone(), dead(at))).collect();
+        books.delivered(channel, given_up).await.expect("written");
+    }
+    let count = ids.len() as u64;
+    assert_eq!(books.replay("mail", None, Time(9_000)).await, Ok(count));
+    assert_eq!(books.replay("mail", None, Time(9_001)).await, Ok(0));
+    let due = books.deliveries("mail", Time(9_000), 9_999).await.expect("read");
+    assert!(due.iter().all(|due| (due.attempts, due.since) == (0, Time(9_000))));
+    assert_eq!(due.len() as u64, count);
+    let left = books.dead_letters(None, None, 9_999).await.expect("read").rows;
+    assert!(left.iter().all(|dead| dead.channel == SHOP));
+    assert_eq!(left.len() as u64, count);
 }
 
 #[tokio::test]

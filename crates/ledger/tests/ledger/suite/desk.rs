@@ -12,6 +12,7 @@ fn entry(reference: &str, at: i64) -> DeskEntry {
         gateway: "stripe".into(),
         reference: reference.into(),
         payment: payment_id("gala.1", 1),
+        paid_as: Some("pi_1".into()),
         booking: booking_id("gala.1"),
         event: event("gala"),
         amount_minor: 1_050,
@@ -65,6 +66,28 @@ async fn what_is_decided_is_not_undone_by_a_message_that_comes_late() {
         list(&books, DeskFilter { open: Some(true), ..DeskFilter::default() }).await,
         [expected]
     );
+}
+
+/// Versions of before did not keep it, and what the desk gave back counts only with it.
+#[tokio::test]
+async fn an_entry_that_does_not_know_the_gateways_payment_learns_it_with_the_next_news() {
+    let Some(books) = Books::new().await else { return };
+    let open = DeskEntry { paid_as: None, ..entry("dp_1", 5) };
+    let lost = DeskEntry {
+        status: DeskStatus::Moved,
+        paid_as: Some("pi_1".into()),
+        updated_at: Time(9),
+        ..open.clone()
+    };
+    assert_eq!(books.note_desk(open.clone(), None).await, Ok(true));
+    assert_eq!(list(&books, DeskFilter::default()).await, std::slice::from_ref(&open));
+    assert_eq!(books.note_desk(lost.clone(), None).await, Ok(true));
+    assert_eq!(list(&books, DeskFilter::default()).await, std::slice::from_ref(&lost));
+    // News that does not name it takes nothing away.
+    let won = DeskEntry { status: DeskStatus::Stayed, updated_at: Time(12), ..open };
+    assert_eq!(books.note_desk(won.clone(), None).await, Ok(true));
+    let expected = DeskEntry { paid_as: lost.paid_as, ..won };
+    assert_eq!(list(&books, DeskFilter::default()).await, [expected]);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@ use crate::rows::{booking, booking_id, event, page, payment, payment_id, refund,
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
 use onrush_core::saga::{Stage, Step};
-use onrush_ledger::booking::{Booking, BookingFilter, Buyer};
+use onrush_ledger::booking::{Booking, BookingFilter, BookingText, Buyer};
 use onrush_ledger::money::{Payment, PaymentFilter, Refund, RefundStatus, Totals};
 use onrush_ledger::projection::Fact;
 use onrush_ledger::saga::{Saga, SagaFilter, Transition};
@@ -12,6 +12,10 @@ async fn add(books: &Books, bookings: Vec<Booking>) {
     let facts = bookings.into_iter().map(|booking| Fact::Held(Box::new(booking))).collect();
     let cursor = books.cursor().await.expect("read");
     books.project(page(cursor + 1, facts)).await.expect("written");
+}
+
+fn of_anything(text: &str) -> BookingText {
+    BookingText::OfAnything(text.into())
 }
 
 /// The ids of all bookings that fit, by pages of `limit`.
@@ -75,7 +79,7 @@ async fn bookings_are_filtered_by_all_that_is_set() {
     let three = BookingFilter {
         status: Some(HoldStatus::Held),
         user: Some(user("ann")),
-        text: Some("gala".into()),
+        text: Some(of_anything("gala")),
         ..of_gala
     };
     assert_eq!(ids(&books, three, 2).await, ["gala.1"]);
@@ -95,7 +99,8 @@ async fn text_is_found_in_id_name_and_address_and_means_only_itself() {
         books.set_buyer(&booking_id(id), &user("ann"), buyer).await.expect("kept");
     }
     let found = async |text: &str| {
-        ids(&books, BookingFilter { text: Some(text.into()), ..BookingFilter::default() }, 9).await
+        let text = Some(of_anything(text));
+        ids(&books, BookingFilter { text, ..BookingFilter::default() }, 9).await
     };
     assert_eq!(found("LA.4x").await, ["gala.4X"]);
     assert_eq!(found("äRMEL").await, ["gala.1X"]);
@@ -109,6 +114,53 @@ async fn text_is_found_in_id_name_and_address_and_means_only_itself() {
     let page = books.bookings(BookingFilter::default(), 2).await.expect("read");
     assert_eq!(page.rows[0].1, None);
     assert_eq!(page.rows[1].1.as_ref().map(|buyer| buyer.name.as_str()), Some(r"back\slash"));
+}
+
+#[tokio::test]
+async fn text_that_is_a_whole_id_or_address_finds_no_more_than_that() {
+    let Some(books) = Books::new().await else { return };
+    let rows = [("gala.1", 1), ("gala.12", 2), ("gala.3", 3), ("gala.4", 4)];
+    add(&books, rows.map(|(id, at)| booking(id, at)).into()).await;
+    for (id, email) in
+        [("gala.1", "Ann@x.org"), ("gala.12", "joann@x.org"), ("gala.3", "ann@X.org")]
+    {
+        let buyer = Buyer { name: "Bo".into(), email: email.into(), language: "en".into() };
+        books.set_buyer(&booking_id(id), &user("ann"), buyer).await.expect("kept");
+    }
+    let found = async |text: &str, of: Option<&str>| {
+        let (text, event) = (Some(of_anything(text)), of.map(event));
+        ids(&books, BookingFilter { text, event, ..BookingFilter::default() }, 1).await
+    };
+    assert_eq!(found("gala.1", None).await, ["gala.1"]);
+    assert_eq!(found("ANN@x.org", None).await, ["gala.3", "gala.1"]);
+    assert_eq!(found("ann@x.org", Some("gala")).await, ["gala.3", "gala.1"]);
+    assert_eq!(found("ann@x.org", Some("expo")).await, [""; 0]);
+    // Parts of them, and of names.
+    assert_eq!(found("Gala.1", None).await, ["gala.12", "gala.1"]);
+    assert_eq!(found("nn@x.org", None).await, ["gala.3", "gala.12", "gala.1"]);
+    assert_eq!(found("bO", None).await, ["gala.3", "gala.12", "gala.1"]);
+}
+
+#[tokio::test]
+async fn text_of_an_id_is_looked_for_in_ids_and_in_no_buyer() {
+    let Some(books) = Books::new().await else { return };
+    let rows = [("gala.1", 1), ("gala.12", 2), ("ann.3", 3)];
+    add(&books, rows.map(|(id, at)| booking(id, at)).into()).await;
+    for (id, email) in [("gala.1", "ann@x.org"), ("gala.12", "gala.12@x.org")] {
+        let buyer = Buyer { name: "Ann Lee".into(), email: email.into(), language: "en".into() };
+        books.set_buyer(&booking_id(id), &user("ann"), buyer).await.expect("kept");
+    }
+    let found = async |text: &str| {
+        let text = Some(BookingText::OfId(text.into()));
+        ids(&books, BookingFilter { text, ..BookingFilter::default() }, 1).await
+    };
+    assert_eq!(found("gala.1").await, ["gala.1"]);
+    assert_eq!(found("LA.1").await, ["gala.12", "gala.1"]);
+    assert_eq!(found("ANN").await, ["ann.3"]);
+    for of_a_buyer in ["ann@x.org", "gala.12@x.org", "Ann Lee", "@", "Lee", "x.org"] {
+        assert_eq!(found(of_a_buyer).await, [""; 0], "{of_a_buyer}");
+    }
+    assert_eq!(found("%").await, [""; 0]);
 }
 
 #[tokio::test]

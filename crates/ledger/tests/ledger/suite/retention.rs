@@ -143,6 +143,7 @@ async fn nobody_is_erased_while_money_or_an_operators_work_is_under_way() {
         gateway: "stripe".into(),
         reference: "dp_1".into(),
         payment: crate::rows::payment_id("gala.desk", 1),
+        paid_as: Some("pi_1".into()),
         booking: booking_id("gala.desk"),
         event: event("gala"),
         amount_minor: 1_050,

@@ -64,6 +64,11 @@ pub(super) fn dispute(dispute: Dispute) -> Result<Option<News>, NotGenuine> {
 }
 
 pub(super) fn went_back(charge: Charge) -> Result<Option<News>, NotGenuine> {
+    // That money was set free is told like this as well, by versions of the API before 2025-03-31: what
+    // an account has set decides by which one a message is written.
+    if charge.captured == Some(false) {
+        return Ok(None);
+    }
     let Some(reference) = charge.payment_intent else { return Ok(None) };
     let back = from_stripe(charge.amount_refunded, &charge.currency);
     let (back_minor, _) = back.ok_or(NotGenuine::Unreadable)?;

@@ -59,6 +59,11 @@ impl Intent {
         (self.amount, self.currency.as_str()) == (amount, currency)
     }
 
+    /// Whether money was ever taken, whatever went back since.
+    pub(super) fn took_money(&self) -> bool {
+        self.amount_received > 0
+    }
+
     /// Where the payment stands; `None` if that cannot be told.
     pub(super) fn standing(self) -> Option<Standing> {
         match self.status.as_str() {
@@ -68,7 +73,7 @@ impl Intent {
             }
             "canceled" => {
                 let why = self.cancellation_reason.unwrap_or_else(|| "cancelled".into());
-                Some(Standing::Cancelled { why })
+                Some(Standing::Cancelled { reference: Some(self.id), why })
             }
             "processing" => Some(Standing::Processing { reference: self.id }),
             "requires_payment_method" if self.last_payment_error.is_some() => Some(self.declined()),
@@ -142,6 +147,8 @@ pub(super) struct Charge {
     #[serde(default)]
     pub(super) amount_refunded: i64,
     pub(super) currency: String,
+    /// Whether its money was taken, and not only set aside.
+    pub(super) captured: Option<bool>,
     /// That of the PaymentIntent, as it was when the charge was made.
     #[serde(default)]
     pub(super) metadata: Metadata,

@@ -1,9 +1,10 @@
 //! What organisers ask for.
 
-use super::books::{Owner, Pool, Seat};
-use super::settings::{check_reason, invalid, wrong_setting};
+use super::books::{Booking, Owner, Pool, Seat};
+use super::settings::{check_reason, invalid, wrong_closing, wrong_setting};
 use super::{Answer, Oracle};
 use onrush_core::change::{QueueChange, SaleChange, SetupChange};
+use onrush_core::hold::HoldState;
 use onrush_core::ids::{PlaceId, PoolId};
 use onrush_core::lines::Lines;
 use onrush_core::settings::{Digest, Order, Settings};
@@ -51,7 +52,9 @@ impl Oracle {
         if self.archived.is_some() {
             return Err(self.nothing_there());
         }
-        if let Some(wrong) = wrong_setting(settings) {
+        let wrong =
+            wrong_setting(settings).or_else(|| wrong_closing(None, settings.closes_at, self.now));
+        if let Some(wrong) = wrong {
             return Err(invalid(Some(&wrong)));
         }
         self.settings = Some(settings.clone());
@@ -68,10 +71,12 @@ impl Oracle {
     }
 
     pub(super) fn change_settings(&mut self, wanted: &Settings) -> Answer {
-        if let Some(wrong) = wrong_setting(wanted) {
+        let now = self.settings();
+        let wrong = wrong_setting(wanted)
+            .or_else(|| wrong_closing(now.closes_at, wanted.closes_at, self.now));
+        if let Some(wrong) = wrong {
             return Err(invalid(Some(&wrong)));
         }
-        let now = self.settings();
         let fixed = |field: &'static str| {
             Err(Refusal::SettingsFixed { field: Some(field.into()), why: "".into() })
         };
@@ -429,11 +434,17 @@ impl Oracle {
             .map_or(Refusal::EventNotFound, |archived_at| Refusal::EventArchived { archived_at })
     }
 
-    /// Nobody waits, is in the room or holds anything: then nothing is kept but that it was archived.
+    /// Nobody waits, is in the room or holds anything, and what is confirmed was kept until the
+    /// event began: then nothing is kept but that it was archived.
     pub(super) fn archive(&mut self, at: Time, reason: &Reason) -> Answer {
         check_reason(&reason.by, &reason.why)?;
         if self.phase() != Phase::Closed {
-            return Err(Refusal::OtherStepFirst { why: "".into() });
+            return first_another();
+        }
+        let begins = self.settings().starts_at.unwrap_or(at);
+        let is_promise = |booking: &Booking| matches!(booking.state, HoldState::Confirmed { .. });
+        if begins > at && self.bookings.values().any(is_promise) {
+            return first_another();
         }
         let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
         let (waiting, inside) = (count(self.line.len()), count(self.inside.len()));

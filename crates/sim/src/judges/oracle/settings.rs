@@ -62,6 +62,14 @@ pub(super) fn wrong_setting(it: &Settings) -> Option<String> {
     wrong.or_else(|| contradiction(it)).map(str::to_owned)
 }
 
+/// The closing time, if it is not what it was, and has come.
+pub(super) fn wrong_closing(was: Option<Time>, is: Option<Time>, now: Time) -> Option<String> {
+    match is {
+        Some(closing) if is != was && closing.0 <= now.0 => Some("closes_at".to_owned()),
+        Some(_) | None => None,
+    }
+}
+
 /// Whether a text says something, and reads as it is written.
 fn is_told(text: &str) -> bool {
     let says_something = text.chars().any(|sign| sign.is_numeric() || sign.is_alphabetic());

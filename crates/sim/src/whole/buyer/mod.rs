@@ -66,6 +66,8 @@ pub(super) struct Buyer {
     cards: Chance,
     /// What is drawn about giving back.
     refunds: Chance,
+    /// What is drawn about receipts.
+    receipts: Chance,
     client: Client,
     world: Arc<World>,
     shop: Arc<dyn Shop>,
@@ -102,6 +104,7 @@ impl Buyer {
             types: Chance::of(seed, "buyer's types", number.into()),
             cards: Chance::of(seed, "buyer's cards", number.into()),
             refunds: Chance::of(seed, "buyer's refunds", number.into()),
+            receipts: Chance::of(seed, "buyer's receipts", number.into()),
             client,
             world,
             shop,

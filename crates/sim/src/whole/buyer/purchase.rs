@@ -1,7 +1,7 @@
 //! What becomes of a hold: its buyer pays for it, gives it up, or gives back what they have bought.
 
 use super::super::client::Asking;
-use super::super::noted::Ticket;
+use super::super::noted::{Shown, Ticket};
 use super::super::world::Kept;
 use super::{Buyer, Told, until};
 use onrush_core::hold::HoldStatus;
@@ -93,6 +93,7 @@ impl Buyer {
         told.confirmed = true;
         self.fetch_tickets(path, &told).await;
         told.cancelled = self.give_back(path, &told).await;
+        self.look_at_receipts(path).await;
         told
     }
 
@@ -118,6 +119,23 @@ impl Buyer {
             self.ask_twice(&cancel, &cancelled, Kept::Answer).await;
         }
         cancelled.is_done()
+    }
+
+    /// Looks at the receipt and what was given back of it, now and then: as it is there, it stays.
+    async fn look_at_receipts(&mut self, path: &str) {
+        if !self.world.has_receipts || !self.receipts.percent(50) {
+            return;
+        }
+        let ms = self.receipts.within(100, 120_000).unsigned_abs();
+        sleep(Duration::from_millis(ms) / self.shop.ways().pace()).await;
+        let losses = self.shop.losses();
+        let looked = self.client.insist(&Asking::get(format!("{path}/receipts"))).await;
+        let documents = looked.body["receipts"].as_array().into_iter().flatten();
+        let numbers: Vec<_> = documents.clone().map(|one| &one["number"]).collect();
+        self.tell(format!("has the receipts {numbers:?}"));
+        for document in documents.cloned() {
+            self.world.note_shown(Shown { document, losses });
+        }
     }
 
     /// Begins a payment, or finds the one that runs.

@@ -9,6 +9,7 @@ use crate::chance::Chance;
 use crate::whole::bank::Account;
 use crate::whole::buyer::Told;
 use crate::whole::client::{Asking, Client};
+use crate::whole::judges::receipts::{self, Books};
 use crate::whole::judges::{Facts, compare};
 use crate::whole::world::{Kept, World};
 use onrush_core::hold::HoldStatus;
@@ -41,6 +42,14 @@ const LEFT: &str = "SELECT \
     || '|' || (SELECT count(*) FROM refunds WHERE status IN ('requested', 'sent')) \
     || '|' || (SELECT count(*) FROM bookings WHERE status = 'paying') \
     || '|' || (SELECT number FROM feed_head) - (SELECT seq FROM feed_cursor)";
+/// Documents that are still to be issued; all money of a cluster's sale is the bank's.
+const UNISSUED: &str = " \
+    || '|' || (SELECT count(*) FROM bookings b WHERE b.amount_minor > 0 \
+        AND b.status IN ('confirmed', 'cancelled') AND NOT EXISTS (SELECT FROM receipts r \
+        WHERE r.booking_id = b.booking_id AND r.kind = 'receipt')) \
+    || '|' || (SELECT count(*) FROM bookings b JOIN refunds f USING (booking_id, payment_id) \
+        WHERE b.status = 'cancelled' AND f.status = 'done' AND NOT EXISTS \
+        (SELECT FROM receipts r WHERE r.refund_id = f.refund_id))";
 const HEAD: &str = "SELECT number FROM feed_head";
 /// Every decision that is in force, a line of JSON each.
 const DECISIONS: &str = "SELECT json_build_object('number', number, 'event', event, 'seq', seq, \
@@ -91,14 +100,17 @@ impl Judges {
         let begun = Instant::now();
         let mut last = String::new();
         while begun.elapsed() < SETTLES {
-            let left = self.site.sql(LEFT);
+            let left = match self.world.has_receipts {
+                true => self.site.sql(&format!("{LEFT}{UNISSUED}")),
+                false => self.site.sql(&format!("{LEFT} || '|0|0'")),
+            };
             let waiting = match self.bank("/v1/totals").await {
                 Ok(totals) => totals["messages_waiting"].to_string(),
                 Err(why) => why,
             };
             let now = format!("{}|{waiting}", left.unwrap_or_else(|why| why));
             // Twice the same: what was decided last has to reach the archive first.
-            if now == "0|0|0|0|0|0" && last == now {
+            if now == "0|0|0|0|0|0|0|0" && last == now {
                 return Ok(());
             }
             last = now;
@@ -106,7 +118,8 @@ impl Judges {
         }
         Err(format!(
             "no rest {SETTLES:?} after everything works: open sagas|stuck ones|refunds under way|\
-             bookings being paid|decisions not followed|messages of the bank: {last}"
+             bookings being paid|decisions not followed|receipts and credit notes not issued|\
+             messages of the bank: {last}"
         ))
     }
 
@@ -146,6 +159,7 @@ impl Judges {
             let streets = Streets::to(vec![front]);
             let mut node = client(streets, Chance::of(0, "judges", 0));
             self.compare_ledger(&mut node, &facts, &mut found).await?;
+            self.compare_receipts(&mut node, &facts, &mut found).await?;
             for event in &self.world.events {
                 self.compare_seats(&mut node, event, &facts, &mut found).await?;
                 self.compare_stock(&mut node, event, &facts, &mut found).await?;
@@ -250,6 +264,22 @@ impl Judges {
             after = format!("&after={next}");
         }
         found.extend(known.iter().map(|booking| format!("the ledger does not list {booking}")));
+        Ok(())
+    }
+
+    /// Whatever was paid for has a receipt, at each node.
+    async fn compare_receipts(
+        &self,
+        node: &mut Client,
+        facts: &Facts,
+        found: &mut Found,
+    ) -> Result<(), String> {
+        if self.world.has_receipts {
+            let tax = self.world.settings.tax.as_ref();
+            let (shown, forgotten) = (self.world.shown(), BTreeSet::new());
+            let books = Books { tax, shown: &shown, losses: 0, forgotten: &forgotten };
+            receipts::judge(&receipts::documents(node).await?, facts, &books, found);
+        }
         Ok(())
     }
 

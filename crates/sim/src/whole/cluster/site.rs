@@ -4,6 +4,7 @@ use super::plan::{Fault, Line, NODES, Planned, Store};
 use super::process::Process;
 use super::proxy::{Mode, Proxy};
 use crate::whole::story::Story;
+use crate::whole::world::has_receipts;
 use onrush_testkit::{NotStarted, Postgres, Redis, RedisOptions};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -78,7 +79,7 @@ impl Site {
             lines[&Line::Redis(node)].lead_to(local(redis.port()));
             lines[&Line::Postgres(node)].lead_to(local(postgres.port()));
         }
-        let files = Files { scratch: scratch.path(), program, lines: &lines };
+        let files = Files { seed, scratch: scratch.path(), program, lines: &lines };
         let nodes = (0..NODES).map(|node| files.node(node)).collect::<Result<Vec<_>, _>>();
         let nodes = nodes.map_err(failed)?;
         files
@@ -87,7 +88,7 @@ impl Site {
         let site = Arc::new(Self {
             program: program.to_owned(),
             nodes: nodes.into_iter().map(tokio::sync::Mutex::new).collect(),
-            bank: tokio::sync::Mutex::new(files.bank(seed)),
+            bank: tokio::sync::Mutex::new(files.bank()),
             bank_at: Mutex::default(),
             redis: Mutex::new(redis),
             postgres: Mutex::new(postgres),
@@ -337,6 +338,7 @@ impl Site {
 
 /// What processes are started with.
 struct Files<'a> {
+    seed: u64,
     scratch: &'a Path,
     program: &'a Path,
     lines: &'a BTreeMap<Line, Arc<Proxy>>,
@@ -360,6 +362,11 @@ impl Files<'_> {
              [saga]\ngateway_timeout_ms = 2000\nask_after_ms = 2000\nabandoned_after_ms = 3000\n\
              first_pause_ms = 50\nlongest_pause_ms = 1000\ntries = 1000\n"
         );
+        let seller = match has_receipts(self.seed) {
+            true => "[seller]\nname = \"Hall\"\naddress = [\"1 Lane\", \"Town\"]\n",
+            false => "",
+        };
+        let text = text + seller;
         let path = self.scratch.join(format!("{name}.toml"));
         std::fs::write(&path, text)?;
         Ok(path)
@@ -390,13 +397,13 @@ impl Files<'_> {
         Ok(Process::new(self.program, arguments, variables, log))
     }
 
-    fn bank(&self, seed: u64) -> Process {
+    fn bank(&self) -> Process {
         let news = self.lines[&Line::News].address();
         let webhooks = format!("http://{news}/api/v1/payments/webhook/sandbox");
         let words = ["sandbox", "--json", "--log", "error", "--listen", "127.0.0.1:0"];
         let mut arguments: Vec<String> = words.map(str::to_owned).to_vec();
         let lots = [
-            ("--seed", seed.to_string()),
+            ("--seed", self.seed.to_string()),
             ("--declined-pct", "10".into()),
             ("--lost-answer-pct", "10".into()),
             ("--duplicate-pct", "10".into()),

@@ -7,6 +7,7 @@ mod draw;
 mod messages;
 mod organiser;
 mod payers;
+pub(super) mod receipts;
 mod returns;
 mod tickets;
 mod till;
@@ -14,8 +15,10 @@ mod types;
 
 use super::bank::{Account, Bank};
 use super::buyer::Told;
-use super::server::{Life, Server};
+use super::client::Client;
+use super::server::{ADMIN_KEY, Life, Server};
 use super::world::{Looked, World};
+use crate::chance::Chance;
 use onrush_audit::AuditArgs;
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::HoldStatus;
@@ -23,9 +26,12 @@ use onrush_core::ids::{BookingId, EventId, PaymentId, SeatId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::{Change, Time};
 use onrush_ledger::booking::BookingFilter;
+use onrush_ledger::receipt::ReceiptRule;
 use onrush_relay::messages::CANCELLED_BY_BUYER;
 use onrush_store::{Engine, FeedEntry, Seq};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,13 +39,17 @@ use tokio::time::{Instant, sleep};
 
 /// Bookings that a violation names at most.
 const MOST_NAMED: usize = 5;
+/// Payments read at a time.
+const PAGE: usize = 1_000;
+/// Where whoever keeps the books sits.
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 5);
 
 /// What was there to be seen.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) decisions: u64,
     pub(super) confirmed: u64,
-    /// The journal, as it is written down.
+    /// The journal, as it is written down, and receipts.
     pub(super) journal: Vec<u8>,
 }
 
@@ -64,12 +74,14 @@ pub(super) async fn wait_for_rest(
         };
         let totals = life.ledger.totals().await;
         let channels = channels_with_more(&life, server).await;
+        let receipts = receipts_missing(&life, server).await;
         match totals {
             Ok(totals)
                 if totals.open_sagas == 0
                     && totals.stuck_sagas == 0
                     && totals.refunding_minor == 0
                     && channels.is_empty()
+                    && receipts.is_empty()
                     && held.is_empty() =>
             {
                 return;
@@ -80,6 +92,10 @@ pub(super) async fn wait_for_rest(
             }
             Ok(_) if begun.elapsed() > patience && !channels.is_empty() => {
                 violations.push(format!("{channels:?} still have something to tell"));
+                return;
+            }
+            Ok(_) if begun.elapsed() > patience && !receipts.is_empty() => {
+                violations.push(format!("{receipts:?} still lack receipts, as the ledger has it"));
                 return;
             }
             Ok(totals) if begun.elapsed() > patience => {
@@ -108,6 +124,22 @@ async fn channels_with_more(life: &Life, server: &Arc<Server>) -> Vec<String> {
         }
     }
     left
+}
+
+/// Bookings that were paid, or of which something went back, and whose documents are still to be
+/// issued.
+async fn receipts_missing(life: &Life, server: &Arc<Server>) -> Vec<BookingId> {
+    let (mut missing, mut after) = (Vec::new(), None);
+    while server.has_receipts() && missing.len() < MOST_NAMED {
+        let Ok(page) = life.ledger.takings(ReceiptRule::EVERY, after, PAGE).await else { break };
+        let lacks = page.rows.into_iter().filter(|taking| taking.is_missing);
+        missing.extend(lacks.map(|taking| taking.booking));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    missing
 }
 
 /// Looks at everything there is.
@@ -156,6 +188,7 @@ pub(super) async fn look(
     cards::judge(world, bank, &facts, &entries, violations);
     draw::judge(server, world, &entries, violations).await;
     messages::judge(server, world, bank, &facts, &entries, violations).await;
+    let documents = issued(server, world, &accounts, &facts, violations).await;
     let confirmed = facts.bookings.values().filter(|known| known.end == HoldStatus::Confirmed);
     let confirmed = confirmed.count() as u64;
     let journal = entries.iter().flat_map(|entry| {
@@ -164,7 +197,41 @@ pub(super) async fn look(
         line.push(b'\n');
         line
     });
+    let journal = journal.chain(documents.into_iter().flat_map(|one| one.to_string().into_bytes()));
     Seen { decisions: entries.len() as u64, confirmed, journal: journal.collect() }
+}
+
+/// All receipts and credit notes, which are looked at.
+async fn issued(
+    server: &Arc<Server>,
+    world: &World,
+    accounts: &BTreeMap<BookingId, Account>,
+    facts: &Facts,
+    violations: &mut Vec<String>,
+) -> Vec<Value> {
+    if !world.has_receipts {
+        return Vec::new();
+    }
+    let device = Chance::of(0, "books", 0);
+    let mut client = Client::new(server.net().clone(), ADDRESS.into(), device);
+    client.token = Some(ADMIN_KEY.to_owned());
+    let documents = match receipts::documents(&mut client).await {
+        Ok(documents) => documents,
+        Err(why) => {
+            violations.push(why);
+            return Vec::new();
+        }
+    };
+    let forgotten = accounts.iter().filter(|(_, account)| account.had_refunds);
+    let forgotten = forgotten.map(|(booking, _)| booking.clone()).collect();
+    let books = receipts::Books {
+        tax: world.settings.tax.as_ref(),
+        shown: &world.shown(),
+        losses: server.accepted(),
+        forgotten: &forgotten,
+    };
+    receipts::judge(&documents, facts, &books, violations);
+    documents
 }
 
 /// Holds the bank's book and what buyers were told against the bare facts.

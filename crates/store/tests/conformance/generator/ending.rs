@@ -1,4 +1,4 @@
-//! How a sequence ends: nobody is left, and the event is archived.
+//! How a sequence ends: nobody is left, the event begins, and it is archived.
 
 use super::Generator;
 use crate::truth::Op;
@@ -6,7 +6,8 @@ use onrush_core::snapshot::SnapshotRow;
 use onrush_core::{Command, Event};
 
 impl Generator {
-    /// Time goes on until nobody waits, is in or holds anything, mostly; then the event is archived.
+    /// Time goes on until nobody waits, is in or holds anything, mostly, and if need be until the
+    /// event begins; then it is archived.
     pub(super) fn end_for_good(&mut self) {
         let reason = self.usual_reason();
         self.ask(Command::Archive { reason: reason.clone() });
@@ -27,6 +28,14 @@ impl Generator {
                 self.ask(Command::Tick);
             }
         }
-        self.ask(Command::Archive { reason });
+        self.ask(Command::Archive { reason: reason.clone() });
+        let starts_at = self.view().and_then(|view| view.settings.starts_at);
+        let moments = starts_at.into_iter().flat_map(|at| [at.plus_ms(-1), at]);
+        for clock in moments {
+            if clock > self.truth.now() {
+                self.push(Op::Clock(clock));
+                self.ask(Command::Archive { reason: reason.clone() });
+            }
+        }
     }
 }

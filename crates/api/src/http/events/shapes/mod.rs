@@ -6,6 +6,8 @@ pub mod money;
 pub mod room;
 pub mod settings;
 pub mod stock;
+pub mod times;
+pub mod was;
 
 use self::limits::UserLimitBody;
 use self::money::{FeesBody, RefundTermBody, TaxBody};

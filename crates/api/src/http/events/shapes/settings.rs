@@ -4,6 +4,9 @@ use super::change::{given, set, whole};
 use super::limits::UserLimitBody;
 use super::money::{FeesBody, RefundRuleBody, TaxBody};
 use super::room::RoomChange;
+use super::times::check_unit;
+use super::was::SettingsWas;
+use crate::http::problem::Problem;
 use crate::json::ids::{
     CurrencyText, DurationNumber, EventIdText, FreeText, LATEST_MS, LimitNumber, PayerLimitNumber,
     SettableTime, SmallLimitNumber, TimesNumber,
@@ -58,6 +61,10 @@ macro_rules! settings {
             /// The one currency all of the event's prices are in.
             #[schema(value_type = Option<CurrencyText>)]
             currency: Option<Currency>,
+            /// What settings that are replaced as a whole were when they were read. Where one that
+            /// is to be another is another already, nothing is changed.
+            #[schema(value_type = Option<SettingsWas>)]
+            was: Option<Object<SettingsWas>>,
             $($(#[$about])* $name: $kind,)+
         }
 
@@ -67,7 +74,7 @@ macro_rules! settings {
             pub fn split(self) -> (EventId, Settings, SettingsChange) {
                 let settings = Settings::new(&self.title, self.currency);
                 let change =
-                    SettingsChange { title: None, currency: None, $($name: self.$name),+ };
+                    SettingsChange { title: None, currency: None, was: None, $($name: self.$name),+ };
                 (self.event, settings, change)
             }
         }
@@ -124,11 +131,12 @@ settings! {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<SettableTime>)]
     opens_at: Option<Option<Whole<Settable>>>,
-    /// When the sale closes by itself.
+    /// When the sale closes by itself, for good: a time to come, unless it stays as it was.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<SettableTime>)]
     closes_at: Option<Option<Whole<Settable>>>,
-    /// When the event itself begins; refunds count the days before it.
+    /// When the event itself begins; refunds count the days before it, and what is confirmed keeps
+    /// the event from being archived until then.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<SettableTime>)]
     starts_at: Option<Option<Whole<Settable>>>,
@@ -164,6 +172,27 @@ impl SettingsChange {
             Some(Some(Object(room))) => room.wants_new_draw(settings.room.as_ref()),
             Some(None) | None => false,
         }
+    }
+
+    /// Takes what settings were when they were read, as far as that is told.
+    #[must_use]
+    pub fn take_was(&mut self) -> SettingsWas {
+        self.was.take().unwrap_or_default().0
+    }
+
+    /// Checks that no time is in seconds.
+    ///
+    /// # Errors
+    /// `INVALID_SETTINGS` about the first one that is.
+    pub fn check_times(&self) -> Result<(), Problem> {
+        let times = [
+            ("prequeue_at", self.prequeue_at),
+            ("opens_at", self.opens_at),
+            ("closes_at", self.closes_at),
+            ("starts_at", self.starts_at),
+        ];
+        let mut set = times.into_iter().filter_map(|(field, at)| Some((field, time(at?)?)));
+        set.try_for_each(|(field, at)| check_unit(field, at))
     }
 
     /// Applies the changes; `seed_hash` is there if [`Self::wants_new_draw`] said so.
