@@ -14,6 +14,9 @@ use onrush_core::snapshot::SnapshotRow;
 use onrush_core::{Change, Command, Event, Refusal, Reply, Time};
 use onrush_tls::Certificates;
 
+/// How long it may take until Redis answers: a test judges what is there, not how soon it is told.
+const ANSWER_MS: u32 = 60_000;
+
 /// One event in Redis, as a test sees it.
 pub struct Probe {
     client: Client,
@@ -50,7 +53,7 @@ impl Probe {
         let certificates = Certificates::default();
         let sentinels = Vec::new();
         let servers = Servers { urls: urls.to_vec(), is_cluster, sentinels, certificates };
-        let client = Client::open(&servers, 1, 5_000).await.map_err(told)?;
+        let client = Client::open(&servers, 1, ANSWER_MS).await.map_err(told)?;
         let event: EventId = "nothing".parse().map_err(|_| "an id".to_owned())?;
         Ok(Self { client, keys: EventKeys::new(&event), event, head: Head::default() })
     }

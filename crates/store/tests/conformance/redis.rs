@@ -58,11 +58,11 @@ impl RedisSubject {
             tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let probe = runtime.block_on(Probe::open(urls, is_cluster)).expect("Redis answers");
         let archive = Arc::new(MemoryArchive::new());
-        // A machine that is busy with others may stand still for some seconds.
+        // What is said is compared here, not how soon: a machine that is busy may stand still.
         let options = Options {
             ticks: false,
-            timeout_ms: 10_000,
-            archive_timeout_ms: 20_000,
+            timeout_ms: 120_000,
+            archive_timeout_ms: 240_000,
             ..Options::new(urls.to_vec(), is_cluster, archive)
         };
         let flags = Arc::clone(&options.flags);

@@ -13,12 +13,20 @@ use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::PoolSpec;
 use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Event};
-use onrush_testkit::{Redis, RedisCluster, Shared, need};
+use onrush_testkit::{NotStarted, Redis, RedisCluster, RedisOptions, Shared, need};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// One server for all tests that run at the same time; each sequence has an event of its own.
-pub(crate) static REDIS: Shared<Redis> = Shared::new();
+static REDIS: Shared<Redis> = Shared::new();
+
+/// The server of all tests. While a script that adds an arena runs, the others wait: Redis would send
+/// them away after five seconds, which are soon over on a machine that is busy with others.
+pub(crate) fn a_redis() -> Result<Arc<Redis>, NotStarted> {
+    let config = vec!["lua-time-limit 120000".to_owned()];
+    REDIS.get(|| Redis::start_with(&RedisOptions { config, ..RedisOptions::default() }))
+}
 
 fn setting(name: &str) -> Option<String> {
     std::env::var(format!("ONRUSH_CONFORMANCE_{name}")).ok().filter(|value| !value.is_empty())
@@ -121,7 +129,7 @@ fn the_embedded_engine_agrees_with_the_rules() {
 
 #[test]
 fn redis_agrees_with_the_rules() {
-    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let Some(redis) = need(a_redis()) else { return };
     let recipe = |seed| Recipe { seed, commands: 300, settles: false, without: without() };
     let mut subject = RedisSubject::new(&[redis.url()], false, Way::Engine);
     play_all("redis", seeds(1_000, 60).into_iter().map(recipe), as_it_is, &mut subject);
@@ -129,7 +137,7 @@ fn redis_agrees_with_the_rules() {
 
 #[test]
 fn redis_agrees_with_the_rules_with_every_flag_half_on() {
-    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let Some(redis) = need(a_redis()) else { return };
     let recipe = |seed| Recipe { seed, commands: 300, settles: false, without: without() };
     let mut subject = RedisSubject::new(&[redis.url()], false, Way::HalfFlags);
     play_all("flags", seeds(9_000, 20).into_iter().map(recipe), as_it_is, &mut subject);
@@ -137,7 +145,7 @@ fn redis_agrees_with_the_rules_with_every_flag_half_on() {
 
 #[test]
 fn optimistic_transactions_agree_with_the_rules() {
-    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let Some(redis) = need(a_redis()) else { return };
     let recipe = |seed| Recipe { seed, commands: 300, settles: false, without: without() };
     let mut subject = RedisSubject::new(&[redis.url()], false, Way::Transactions);
     play_all("transactions", seeds(13_000, 20).into_iter().map(recipe), as_it_is, &mut subject);
@@ -147,7 +155,7 @@ fn optimistic_transactions_agree_with_the_rules() {
 
 #[test]
 fn flags_that_are_switched_between_commands_change_no_answer() {
-    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let Some(redis) = need(a_redis()) else { return };
     let recipe = |seed| Recipe { seed, commands: 300, settles: false, without: without() };
     let mut subject = RedisSubject::new(&[redis.url()], false, Way::Switching);
     play_all("switching", seeds(11_000, 20).into_iter().map(recipe), as_it_is, &mut subject);
@@ -170,7 +178,7 @@ fn for_scripts() -> Vec<String> {
 
 #[test]
 fn a_request_that_comes_twice_changes_redis_once() {
-    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let Some(redis) = need(a_redis()) else { return };
     let recipe = |seed| Recipe { seed, commands: 200, settles: false, without: for_scripts() };
     let mut subject = RedisSubject::new(&[redis.url()], false, Way::Scripts);
     let resent = |ops: Vec<Op>| ops.into_iter().flat_map(|op| [op, Op::Resend]).collect();
@@ -179,7 +187,7 @@ fn a_request_that_comes_twice_changes_redis_once() {
 
 #[test]
 fn an_event_that_is_written_anew_into_redis_goes_on_as_if_nothing_had_been() {
-    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let Some(redis) = need(a_redis()) else { return };
     let recipe = |seed| Recipe { seed, commands: 200, settles: false, without: for_scripts() };
     let mut subject = RedisSubject::new(&[redis.url()], false, Way::Scripts);
     let refilled = |ops: Vec<Op>| {
@@ -196,7 +204,7 @@ fn an_event_that_is_written_anew_into_redis_goes_on_as_if_nothing_had_been() {
 /// somebody else had lapsed.
 #[test]
 fn who_came_after_an_outage_lapses_in_time_although_the_event_was_written_anew() {
-    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let Some(redis) = need(a_redis()) else { return };
     let mut settings = Settings::new("A show", "EUR".parse().expect("a currency"));
     settings.room = Some(RoomSettings { place_ttl_ms: 7, ..RoomSettings::default() });
     let join = |place: u128, user: &str| {
@@ -221,7 +229,7 @@ fn who_came_after_an_outage_lapses_in_time_although_the_event_was_written_anew()
 
 #[test]
 fn a_hold_that_was_moved_on_is_paid_for_and_extended_as_long_as_any() {
-    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let Some(redis) = need(a_redis()) else { return };
     let settings =
         Settings { extensions: 9, ..Settings::new("A show", "EUR".parse().expect("a currency")) };
     let of = |user: &str, command: fn(BookingId, UserId) -> Command| {
@@ -268,7 +276,7 @@ fn a_hold_that_was_moved_on_is_paid_for_and_extended_as_long_as_any() {
 
 #[test]
 fn an_extension_that_is_asked_for_again_is_known_also_after_the_event_was_written_anew() {
-    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let Some(redis) = need(a_redis()) else { return };
     let settings =
         Settings { extensions: 4, ..Settings::new("A show", "EUR".parse().expect("a currency")) };
     let command = |command: Command| Op::Command(Box::new(command));
@@ -475,7 +483,7 @@ fn words(words: &[&str]) -> Option<Vec<String>> {
 /// What a faulty script might do; each must be found, and told by a sequence that is as short as can be.
 #[test]
 fn a_fault_is_found_and_told_by_a_short_sequence() {
-    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let Some(redis) = need(a_redis()) else { return };
     /// Operations that the longest of these needs, whose hold asks for types of all that it names, and
     /// a few.
     const MOST: usize = 16;

@@ -2,7 +2,7 @@
 
 use crate::play::{Subject, look_at_everything, same};
 use crate::redis::{RedisSubject, Way};
-use crate::sequences::REDIS;
+use crate::sequences::a_redis;
 use onrush_core::event::Decision;
 use onrush_core::{Command, Event, Refusal, Time};
 use onrush_testkit::{Redis, need};
@@ -37,7 +37,7 @@ impl Shadow {
     pub(crate) fn replace(&mut self, now: Time, event: &Event) {
         let following = self.following.get_mut();
         if following.is_none() {
-            let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+            let Some(redis) = need(a_redis()) else { return };
             let subject = RedisSubject::new(&[redis.url()], false, Way::Engine);
             *following = Some(Following { subject, now, _redis: redis });
         }
