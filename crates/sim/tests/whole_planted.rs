@@ -16,7 +16,6 @@ const KNOWN: [(Planted, u64); 13] = [
     (Planted::CreditNotesAreForgotten, 4),
     (Planted::CreditNotesAreLess, 4),
     (Planted::RefundIsSaidToBeDone, 4),
-    (Planted::MailGoesToAnother, 6),
     (Planted::PublicValuesAreMixedUp, 3),
     (Planted::LedgerForgetsASaga, 7),
     (Planted::CardLimitsAreForgotten, 13),
@@ -24,6 +23,7 @@ const KNOWN: [(Planted, u64); 13] = [
     (Planted::SagaEndsEarly, 15),
     (Planted::ReceiptsAreIssuedAnew, 19),
     (Planted::ReceiptsChangeLater, 19),
+    (Planted::MailGoesToAnother, 27),
     (Planted::OnlyHeldIsOverlooked, 29),
 ];
 /// As few buyers as show everything: with some faults they wait for a day, all of them.
