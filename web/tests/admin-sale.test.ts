@@ -108,12 +108,14 @@ test("organiser makes an event from a plan, opens, watches, lets more in, pauses
   await page.goto(`${server.url}/admin/bookings?event=play&status=confirmed`);
   await page.getByRole("link", { name: sold.booking }).click();
   await page.getByText("Stalls, row B, seat 1").waitFor();
+  const soldAt = await page.locator('[data-fact="confirmed"]').innerText();
   await page.getByRole("button", { name: "Cancel and refund" }).click();
   await page.getByLabel("Amount to give back, in EUR").fill("20");
   expect(await violations(page)).toEqual([]);
   await confirm(page, "Cancel and refund");
   await page.getByText("Cancelled", { exact: true }).waitFor();
   expect(await page.locator('[data-fact="refund"]').innerText()).toBe("€20.00");
+  expect(await page.locator('[data-fact="confirmed"]').innerText()).toBe(soldAt);
   expect(await violations(page)).toEqual([]);
   const after = await server.ask("GET", `/bookings/${sold.booking}`, { token: sold.token });
   expect(after.body).toMatchObject({ status: "cancelled", refund_minor: 2_000 });

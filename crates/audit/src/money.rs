@@ -251,10 +251,11 @@ fn note(
     change: &Change,
 ) {
     let seq = entry.seq.0;
-    let mut set = |booking: &BookingId, state| {
+    let mut confirm = |booking: &BookingId, payment: Option<PaymentId>| {
         if let Some(sold) = bookings.get_mut(booking) {
-            sold.state = state;
+            sold.state = State::Confirmed(payment);
             sold.decided = seq;
+            sold.confirmed_at = Some(entry.at);
         }
     };
     match change {
@@ -280,10 +281,10 @@ fn note(
         },
         Change::Booking(change) => match change {
             BookingChange::HoldConfirmed { booking, payment } => {
-                set(booking, State::Confirmed(payment.clone()));
+                confirm(booking, payment.clone());
             }
             BookingChange::HoldConfirmedLate { booking, payment } => {
-                set(booking, State::Confirmed(Some(payment.clone())));
+                confirm(booking, Some(payment.clone()));
             }
             BookingChange::ConfirmedCancelled { booking, refund_minor, .. } => {
                 let before = bookings.get_mut(booking);

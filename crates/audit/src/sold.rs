@@ -6,6 +6,7 @@
 //! only while the engine knows of it; what was in an archive file when an older ledger was put back;
 //! and the later one of two holds under one id.
 
+use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::booking::Booking;
@@ -19,6 +20,8 @@ pub(super) struct Sold {
     pub(super) placed: u64,
     /// The number of the decision that sold it, or took it back; 0 if none did.
     pub(super) decided: u64,
+    /// When it was confirmed, if it was.
+    pub(super) confirmed_at: Option<Time>,
     /// Whether its id was used for several holds, one after the other.
     pub(super) is_again: bool,
     /// Whether its history is in an archive file.
@@ -45,6 +48,7 @@ impl Sold {
             state: State::NotSold,
             placed,
             decided: 0,
+            confirmed_at: None,
             is_again: false,
             is_filed: false,
             has_row: false,
@@ -60,11 +64,18 @@ impl Sold {
         }
         let Booking { status: has, amount_minor: costs, refund_minor: back, .. } = row;
         let amount_minor = self.amount_minor;
-        let agree = (*has, *costs, *back) == (status, amount_minor, refund_minor);
-        (!agree).then(|| {
-            format!(
+        if (*has, *costs, *back) != (status, amount_minor, refund_minor) {
+            return Some(format!(
                 "the journal says {status}, {amount_minor} minor units and {refund_minor} to go back; \
                  the ledger says {has}, {costs} and {back}"
+            ));
+        }
+        // Rows of before that was kept have no time.
+        let (decided_at, told) = (self.confirmed_at?, row.confirmed_at?);
+        (decided_at != told).then(|| {
+            format!(
+                "the journal confirmed it at {}, and the ledger says that it was at {}",
+                decided_at.0, told.0
             )
         })
     }
@@ -107,7 +118,6 @@ impl Sold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onrush_core::Time;
     use onrush_core::lines::Lines;
 
     const PRICE: i64 = 5_000;
@@ -145,6 +155,7 @@ mod tests {
             refund_minor,
             checked_in: 0,
             created_at: Time(1),
+            confirmed_at: None,
             updated_at: Time(1),
         }
     }
@@ -170,6 +181,33 @@ mod tests {
         ] {
             let found = sold.differs(&row, FOLLOWED);
             assert_eq!(found.is_some(), is_found, "{:?}: {found:?}", row.status);
+        }
+    }
+
+    #[test]
+    fn rows_that_were_confirmed_at_another_time_are_found_and_those_that_tell_none_are_not() {
+        let confirmed = || Sold { confirmed_at: Some(Time(5)), ..sold(State::Confirmed(online())) };
+        let taken_back = || Sold { confirmed_at: Some(Time(5)), ..cancelled() };
+        let is = |told: Option<i64>| {
+            let row = row(HoldStatus::Confirmed, PRICE, 0);
+            Booking { confirmed_at: told.map(Time), ..row }
+        };
+        let was = |told: Option<i64>| {
+            let row = row(HoldStatus::Cancelled, PRICE, 3_000);
+            Booking { confirmed_at: told.map(Time), ..row }
+        };
+        for (sold, row, is_found) in [
+            (confirmed(), is(Some(5)), false),
+            (confirmed(), is(Some(6)), true),
+            (confirmed(), is(None), false),
+            (taken_back(), was(Some(5)), false),
+            (taken_back(), was(Some(4)), true),
+            (taken_back(), was(None), false),
+            (Sold { decided: 10, ..confirmed() }, is(Some(6)), false),
+            (Sold { is_again: true, ..taken_back() }, was(Some(6)), false),
+        ] {
+            let found = sold.differs(&row, FOLLOWED);
+            assert_eq!(found.is_some(), is_found, "{:?}: {found:?}", row.confirmed_at);
         }
     }
 

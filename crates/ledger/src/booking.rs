@@ -40,6 +40,9 @@ pub struct Booking {
     pub checked_in: u32,
     /// When it was held.
     pub created_at: Time,
+    /// When it was confirmed, by the decision's own time; it stays once the booking is cancelled. `None`
+    /// before, and where a version of before kept no record of it.
+    pub confirmed_at: Option<Time>,
     /// When it last changed.
     pub updated_at: Time,
 }

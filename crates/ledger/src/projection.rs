@@ -132,13 +132,27 @@ pub struct Moved {
     pub payment: Option<PaymentId>,
     /// What a cancellation gives back.
     pub refund_minor: i64,
-    /// When.
+    /// When, by the clock of whoever follows the feed: no later than now.
     pub at: Time,
+    /// When the engine decided it. Its clock may be ahead of that one.
+    pub decided_at: Time,
     /// Whether the saga has something to do because of it.
     pub wake: bool,
 }
 
 impl Moved {
+    /// Since when its booking is confirmed, which was so `before`. Also one that was confirmed may be moved
+    /// back: by a journal that was put back from before it was sold.
+    pub(crate) fn confirmed_at(&self, before: Option<Time>) -> Option<Time> {
+        match self.status {
+            HoldStatus::Confirmed => Some(self.decided_at),
+            HoldStatus::Cancelled => before,
+            HoldStatus::Held | HoldStatus::Paying | HoldStatus::Released | HoldStatus::Expired => {
+                None
+            }
+        }
+    }
+
     /// What becomes of a saga, as it is to be written; `None` if it stays. `is_unfinished` says
     /// whether the booking has a payment that is neither void nor refunded.
     pub(crate) fn lead<E>(

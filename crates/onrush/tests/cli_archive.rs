@@ -235,39 +235,43 @@ fn sold_bookings_that_the_ledger_lost_are_named_and_those_of_files_are_counted()
     shop.stop();
     assert_eq!(audited(&data)["violations"], 0);
 
-    let (gone, taken_back) = falsify(&data.join("ledger.db"));
+    let [gone, taken_back, later] = falsify(&data.join("ledger.db"));
     let lost = format!("booking {gone}: the journal says confirmed, and the ledger has no such");
     let differs = format!(
         "booking {taken_back}: the journal says confirmed, 5023 minor units and 0 to go back; the \
          ledger says released, 5023 and 0"
     );
+    let at_another_time = format!("booking {later}: the journal confirmed it at ");
+    let said = [&lost, &differs, &at_another_time];
     let report = audited(&data);
     let found = report["found"].to_string();
-    assert!(found.contains(&lost) && found.contains(&differs), "{report}");
+    assert!(said.iter().all(|said| found.contains(*said)), "{report}");
 
     // An older ledger that was put back and accepted never learns what files have.
     fine(&archive(&data));
     let (code, report) = audited_with_files(&data);
     let found = report["found"].to_string();
     assert_eq!(code, Some(0), "{report}");
-    assert!(!found.contains(&lost) && !found.contains(&differs), "{report}");
-    assert!(report["noticed"].to_string().contains("or has otherwise: 2;"), "{report}");
+    assert!(!said.iter().any(|said| found.contains(*said)), "{report}");
+    assert!(report["noticed"].to_string().contains("or has otherwise: 3;"), "{report}");
 }
 
-/// Has the ledger forget a booking with all of its money, and take another one for released.
-fn falsify(ledger: &Path) -> (String, String) {
+/// Has the ledger forget a booking with all of its money, take another one for released, and a third one
+/// for confirmed a moment later.
+fn falsify(ledger: &Path) -> [String; 3] {
     let ledger = Connection::open(ledger).expect("a ledger");
     let of_place = |place: u32| -> String {
         let sql = "SELECT booking_id FROM bookings ORDER BY booking_id LIMIT 1 OFFSET ?1";
         ledger.query_row(sql, [place], |row| row.get(0)).expect("a booking")
     };
-    let (gone, taken_back) = (of_place(0), of_place(1));
+    let [gone, taken_back, later] = [0, 1, 2].map(of_place);
     let sql = format!(
         "PRAGMA foreign_keys = OFF; DELETE FROM bookings WHERE booking_id = '{gone}'; \
          DELETE FROM sagas WHERE booking_id = '{gone}'; \
          DELETE FROM payments WHERE booking_id = '{gone}'; \
-         UPDATE bookings SET status = 'released' WHERE booking_id = '{taken_back}'"
+         UPDATE bookings SET status = 'released' WHERE booking_id = '{taken_back}'; \
+         UPDATE bookings SET confirmed_at = confirmed_at + 1 WHERE booking_id = '{later}'"
     );
     ledger.execute_batch(&sql).expect("changed");
-    (gone, taken_back)
+    [gone, taken_back, later]
 }

@@ -380,6 +380,8 @@ fn a_start_that_is_refused_leaves_the_tables_of_a_version_before() {
         fs::copy(older.path().join(name), shop.path().join(name)).expect("a copy");
     }
     let ledger = shop.path().join("ledger.db");
+    let sold_at = "SELECT sum(confirmed_at) FROM bookings WHERE confirmed_at >= created_at";
+    let told = number(&ledger, sold_at);
     let before = Connection::open(&ledger).expect("a ledger");
     before
         .execute_batch(
@@ -387,7 +389,8 @@ fn a_start_that_is_refused_leaves_the_tables_of_a_version_before() {
              ALTER TABLE receipts DROP COLUMN buyer_email_lower; DROP INDEX messages_by_booking; \
              DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; DROP INDEX requests_left_behind; \
              DROP INDEX sagas_by_time; ALTER TABLE buyers DROP COLUMN owner_id; \
-             ALTER TABLE desk_entries DROP COLUMN paid_as; PRAGMA user_version = 12",
+             ALTER TABLE desk_entries DROP COLUMN paid_as; \
+             ALTER TABLE bookings DROP COLUMN confirmed_at; PRAGMA user_version = 12",
         )
         .expect("as a version before had it");
     drop(before);
@@ -396,6 +399,7 @@ fn a_start_that_is_refused_leaves_the_tables_of_a_version_before() {
     let (code, said) = start(shop.path(), &["--accept-restored"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(number(&ledger, "PRAGMA user_version") > 12);
+    assert_eq!(number(&ledger, sold_at), told, "nothing has happened to them since");
 }
 
 #[test]

@@ -308,6 +308,7 @@ mod tests {
             refund_minor: 0,
             checked_in: 0,
             created_at: Time(1),
+            confirmed_at: Some(Time(2)),
             updated_at: Time(2),
         }
     }

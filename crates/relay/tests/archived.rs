@@ -75,6 +75,7 @@ fn booking(event: &EventId, id: &BookingId) -> Booking {
         refund_minor: 0,
         checked_in: 0,
         created_at: Time(5),
+        confirmed_at: Some(Time(5)),
         updated_at: Time(5),
     }
 }

@@ -78,6 +78,7 @@ fn booking() -> Booking {
         refund_minor: 0,
         checked_in: 0,
         created_at: Time(5),
+        confirmed_at: Some(Time(5)),
         updated_at: Time(5),
     }
 }

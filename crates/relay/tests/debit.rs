@@ -84,6 +84,7 @@ fn booking(event: &EventId, id: &BookingId, at: Time) -> Booking {
         refund_minor: 0,
         checked_in: 0,
         created_at: at,
+        confirmed_at: None,
         updated_at: at,
     }
 }

@@ -171,6 +171,7 @@ impl Node {
             refund_minor: 0,
             checked_in: 0,
             created_at: Time(5),
+            confirmed_at: Some(Time(7)),
             updated_at: Time(7),
         };
         let saga = Saga {

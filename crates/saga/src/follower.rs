@@ -448,6 +448,7 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, now: Time) {
                 payment: payment.cloned(),
                 refund_minor: 0,
                 at,
+                decided_at: entry.at,
                 wake,
             }))
         };
@@ -493,6 +494,7 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, now: Time) {
                     payment: None,
                     refund_minor: *refund_minor,
                     at,
+                    decided_at: entry.at,
                     wake: true,
                 })));
             }

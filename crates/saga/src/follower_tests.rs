@@ -279,3 +279,26 @@ async fn what_was_sold_is_waited_for_however_long_messages_were() {
     assert!(is_confirmed_in(&projection, AWAY), "{projection:?}");
     assert_eq!(released(&projection), ["{}"; 2]);
 }
+
+/// On Redis an event's time stands still while the server's clock is behind its last decision.
+#[test]
+fn a_booking_is_confirmed_when_that_was_decided_and_not_when_it_is_followed() {
+    let booking = || booking_in(HERE);
+    let online: PaymentId = format!("{}.000000000001", booking()).parse().expect("an id");
+    let at_till: PaymentId = "till-7".parse().expect("an id");
+    for change in [
+        BookingChange::HoldConfirmed { booking: booking(), payment: None },
+        BookingChange::HoldConfirmed { booking: booking(), payment: Some(at_till) },
+        BookingChange::HoldConfirmed { booking: booking(), payment: Some(online.clone()) },
+        BookingChange::HoldConfirmedLate { booking: booking(), payment: online },
+    ] {
+        let change = Change::Booking(change);
+        let (seq, at, event, changes) = (Seq(7), Time(9), event(HERE), Vec::new());
+        let entry = FeedEntry { seq, at, event, changes };
+        let mut facts = Vec::new();
+        add(&mut facts, &entry, &change, Time(5));
+        let [Fact::Moved(moved)] = &*facts else { panic!("{facts:?}") };
+        let told = (moved.status, moved.at, moved.decided_at);
+        assert_eq!(told, (HoldStatus::Confirmed, Time(5), Time(9)), "{change:?}");
+    }
+}

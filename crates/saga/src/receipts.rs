@@ -277,6 +277,7 @@ mod tests {
             refund_minor: 0,
             checked_in: 0,
             created_at: Time(1),
+            confirmed_at: Some(Time(1)),
             updated_at: Time(1),
         };
         let saga = Saga {

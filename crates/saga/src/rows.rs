@@ -35,6 +35,7 @@ pub(super) fn booking_of_hold(
         refund_minor: 0,
         checked_in: 0,
         created_at: terms.created_at,
+        confirmed_at: None,
         updated_at: at,
     }
 }

@@ -317,6 +317,7 @@ impl Stage {
             refund_minor: 0,
             checked_in: 0,
             created_at: self.clock.now(),
+            confirmed_at: None,
             updated_at: self.clock.now(),
         });
         let facts = vec![Fact::Held(booking)];

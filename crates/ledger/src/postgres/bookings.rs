@@ -20,7 +20,8 @@ static PUT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "{insert} ON CONFLICT (booking_id) DO UPDATE SET status = excluded.status, \
          payment_id = excluded.payment_id, refund_minor = excluded.refund_minor, \
-         checked_in = excluded.checked_in, updated_at = excluded.updated_at"
+         checked_in = excluded.checked_in, updated_at = excluded.updated_at, \
+         confirmed_at = excluded.confirmed_at"
     )
 });
 

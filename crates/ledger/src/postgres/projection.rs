@@ -194,6 +194,7 @@ impl<'a> Fold<'a> {
             let row = &mut kept.row;
             self.nights.status(row, Some(row.status), moved.status);
             row.status = moved.status;
+            row.confirmed_at = moved.confirmed_at(row.confirmed_at);
             if let Some(payment) = &moved.payment {
                 row.payment = Some(payment.clone());
             }

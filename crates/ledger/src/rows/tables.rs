@@ -208,6 +208,7 @@ row!(Booking in "bookings" by ["booking_id"] {
     refund_minor: i64,
     checked_in: u32,
     created_at: Time,
+    confirmed_at: Option<Time>,
     updated_at: Time,
 });
 

@@ -21,7 +21,8 @@ pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result
 pub(super) fn set_status(db: &Statements<'_>, moved: &Moved) -> rusqlite::Result<()> {
     db.execute(
         "UPDATE bookings SET status = ?2, payment_id = coalesce(?3, payment_id), \
-         refund_minor = CASE WHEN ?4 = 0 THEN refund_minor ELSE ?4 END, updated_at = ?5 \
+         refund_minor = CASE WHEN ?4 = 0 THEN refund_minor ELSE ?4 END, updated_at = ?5, \
+         confirmed_at = CASE ?2 WHEN 'cancelled' THEN confirmed_at ELSE ?6 END \
          WHERE booking_id = ?1 AND status <> 'cancelled'",
         params![
             moved.booking.as_str(),
@@ -29,6 +30,7 @@ pub(super) fn set_status(db: &Statements<'_>, moved: &Moved) -> rusqlite::Result
             moved.payment.as_ref().map(|payment| payment.as_str()),
             moved.refund_minor,
             moved.at.0,
+            moved.confirmed_at(None).map(|at| at.0),
         ],
     )
     .map(drop)

@@ -24,6 +24,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V18__left_behind.sql"),
     include_str!("../../migrations/sqlite/V19__sagas_in_order.sql"),
     include_str!("../../migrations/sqlite/V20__back_at_desk.sql"),
+    include_str!("../../migrations/sqlite/V21__confirmed_at.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

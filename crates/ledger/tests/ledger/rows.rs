@@ -7,7 +7,7 @@ use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::saga::{Stage, Step};
 use onrush_core::types::{AskedTypes, HeldType, HeldTypes};
 use onrush_ledger::Ledger;
-use onrush_ledger::booking::Booking;
+use onrush_ledger::booking::{Booking, BookingFilter};
 use onrush_ledger::delivery::{Delivered, Message};
 use onrush_ledger::money::{Capture, OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::projection::{Fact, Moved, Projection};
@@ -57,6 +57,7 @@ pub(crate) fn booking(id: &str, at: i64) -> Booking {
         refund_minor: 0,
         checked_in: 0,
         created_at: Time(at),
+        confirmed_at: None,
         updated_at: Time(at),
     }
 }
@@ -169,6 +170,7 @@ pub(crate) fn moved(id: &str, status: HoldStatus, at: i64) -> Moved {
         payment: None,
         refund_minor: 0,
         at: Time(at),
+        decided_at: Time(at),
         wake: false,
     }
 }
@@ -233,4 +235,60 @@ pub(crate) async fn answers_are_kept_without_addresses(ledger: &dyn Ledger) {
         ("plain", "550 no such mailbox"),
     ];
     assert_eq!(told, kept);
+}
+
+/// Has bookings go all the ways by which rows that do not say when they were confirmed may tell it, or
+/// may not.
+pub(crate) async fn sold_before(ledger: &dyn Ledger) {
+    let ids = ["same", "used", "back", "again", "twice", "silent", "held"];
+    let ids = ids.map(|id| format!("gala.{id}"));
+    let mut facts: Vec<Fact> = ids.iter().map(|id| held(id, 5)).collect();
+    let sold = ids.iter().filter(|id| *id != "gala.held");
+    facts.extend(sold.map(|id| fact(moved(id, HoldStatus::Confirmed, 6))));
+    let check_in = |id: &str| Fact::CheckedIn { booking: booking_id(id), at: Time(8) };
+    let cancelled = |id: &str| fact(moved(id, HoldStatus::Cancelled, 8));
+    facts.extend(["gala.used", "gala.again", "gala.silent"].map(check_in));
+    facts.extend(["gala.back", "gala.twice"].map(cancelled));
+    let told = |id: &str, booking: &str, at: i64, body: &str| Message {
+        booking: Some(booking_id(booking)),
+        body: body.into(),
+        ..message(id, at, &["mail"])
+    };
+    let followed = r#"{"payment":"till-7","late":false}"#;
+    let messages = vec![
+        told("1", "gala.used", 6, followed),
+        told("2", "gala.used", 7, r#"{"confirmed_at":6}"#),
+        told("3", "gala.back", 6, r#"{"late":true}"#),
+        // Another hold with its id, once the rules have forgotten it.
+        told("4", "gala.back", 9, followed),
+        // Mail was set up after it was sold.
+        told("5", "gala.again", 7, r#"{"confirmed_at":6}"#),
+        // Files of before were put back meanwhile.
+        told("6", "gala.twice", 4, followed),
+        told("7", "gala.twice", 6, followed),
+    ];
+    ledger.project(Projection { messages, ..page(1, facts) }).await.expect("written");
+}
+
+/// What is known of when they were confirmed, once a ledger is brought up to date.
+pub(crate) async fn known_confirmations(ledger: &dyn Ledger) -> Vec<(String, Option<Time>)> {
+    let page = ledger.bookings(BookingFilter::default(), 9).await.expect("read");
+    let known = page.rows.into_iter().map(|(row, _)| (row.booking.to_string(), row.confirmed_at));
+    let mut known: Vec<_> = known.collect();
+    known.sort_unstable();
+    known
+}
+
+/// That, where a change of a row and a message say it.
+pub(crate) fn confirmations_that_are_told() -> Vec<(String, Option<Time>)> {
+    let known = [
+        ("gala.again", None),
+        ("gala.back", Some(6)),
+        ("gala.held", None),
+        ("gala.same", Some(6)),
+        ("gala.silent", None),
+        ("gala.twice", None),
+        ("gala.used", Some(6)),
+    ];
+    known.map(|(id, at)| (id.to_owned(), at.map(Time))).into()
 }

@@ -38,7 +38,7 @@ const NOTHING: &str = "nothing";
 
 /// What is planted: first what can be made right again, then nothing, to see that it was; then what
 /// the bank's book keeps.
-const PLANTED: [Planted; 14] = [
+const PLANTED: [Planted; 15] = [
     Planted {
         what: "a booking is gone from the ledger",
         plant: |site| keep(site, "bookings", "status = 'confirmed'", "DELETE FROM bookings"),
@@ -53,6 +53,14 @@ const PLANTED: [Planted; 14] = [
                 "status = 'confirmed'",
                 "UPDATE bookings SET status = 'released'",
             )
+        },
+        mend: |site| put_back(site, "bookings"),
+    },
+    Planted {
+        what: "the ledger takes a booking for confirmed a moment later",
+        plant: |site| {
+            let later = "UPDATE bookings SET confirmed_at = confirmed_at + 1";
+            keep(site, "bookings", "status = 'confirmed' AND confirmed_at > 0", later)
         },
         mend: |site| put_back(site, "bookings"),
     },

@@ -1,6 +1,7 @@
 //! Payments that the ledger has lost, while the journal knows what they bought.
 
 use crate::books::audited;
+use crate::money_admin::until;
 use crate::receipts::{issued, seller};
 use crate::shop::Shop;
 use crate::till::Till;
@@ -10,7 +11,7 @@ use onrush_core::saga::{Stage, Step};
 use onrush_ledger::receipt::ReceiptRule;
 use onrush_ledger::saga::SagaRecord;
 use onrush_saga::Action;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::ErrorKind;
 
@@ -49,9 +50,16 @@ async fn a_booking_whose_payment_the_ledger_lost_is_refunded_when_it_is_cancelle
     let shop = shop_with(&till).await;
     let (booking, payment) = shop.sell(&till).await;
     let sold_at = shop.clock.now();
+    let row = async |shop: &Shop| {
+        let is_sold = |page: &Value| page["bookings"][0].is_object();
+        until(shop, "/bookings?status=confirmed", is_sold).await["bookings"][0].clone()
+    };
+    let before = row(&shop).await;
+    assert_eq!(before["confirmed_at"], sold_at.0);
     shop.clock.advance_ms(3_600_000);
     let shop = without_its_ledger(shop, &till).await;
     shop.until_step(&booking, Step::Confirmed).await;
+    assert_eq!(row(&shop).await, before, "the journal tells the same again");
     shop.cancel(&booking).await.expect(200);
     let record = shop.until_record(&booking, has_given_back).await;
     let paid = record.present().expect("the gateway told of it");

@@ -159,6 +159,50 @@ async fn no_cell_of_the_table_runs_as_a_formula() {
 }
 
 #[tokio::test]
+async fn a_booking_says_when_it_was_confirmed_in_lists_and_tables() {
+    let shop = paid_shop().await;
+    shop.flash_sale("free").await;
+    let guest = shop.guest().await;
+    let (sold, held) = (guest.hold_ga("sold", 1).await, guest.hold_ga("held", 1).await);
+    let wish = json!({"pools": {"ga": 1}});
+    let free = guest.hold("free", "free", &wish).await.expect(201).text("booking");
+    shop.clock.advance_ms(60_000);
+    let confirmed_at = shop.clock.now().0;
+    let at_box_office = format!("/events/e/bookings/{sold}/confirm");
+    shop.organise("POST", &at_box_office, &json!({"payment": "till-7"})).await;
+    guest.ask("POST", &format!("/bookings/{free}/confirm")).send().await.expect(200);
+    shop.clock.advance_ms(60_000);
+    let reason = json!({"by": "Eve", "why": "rain"});
+    shop.organise("POST", &format!("/events/e/bookings/{sold}/cancel"), &reason).await;
+
+    let cancelled = |page: &Value| count(page, "bookings") == 1;
+    until(&shop, "/bookings?status=cancelled", cancelled).await;
+    let page = shop.admin("GET", "/bookings").send().await.expect(200).json();
+    let rows = page["bookings"].as_array().unwrap();
+    let told = |id: &str| {
+        let row = rows.iter().find(|row| row["booking"] == id).expect("it is there");
+        row.get("confirmed_at").and_then(Value::as_i64)
+    };
+    // What is cancelled was sold all the same.
+    let expected = (Some(confirmed_at), Some(confirmed_at), None);
+    assert_eq!((told(&sold), told(&free), told(&held)), expected, "{page}");
+
+    let table = shop.admin("GET", "/bookings.csv").send().await.expect(200);
+    let text = unchunked(&table);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let head = reader.headers().unwrap().clone();
+    let place = |name: &str| head.iter().position(|other| other == name).unwrap();
+    assert_eq!(place("confirmed_at"), head.len() - 1, "what is new comes last");
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let row = |id: &str| rows.iter().find(|row| &row[0] == id).unwrap();
+    let told = |id: &str| &row(id)[place("confirmed_at")];
+    // Nothing has happened to this one since.
+    let when = &row(&free)[place("updated_at")];
+    assert_eq!((told(&sold), told(&free), told(&held)), (when, when, ""));
+    assert!(when > &row(&free)[place("created_at")], "{text}");
+}
+
+#[tokio::test]
 async fn the_table_has_every_row_however_many_pages_it_takes() {
     const ROWS: usize = 1_205;
     let shop = Shop::start().await;

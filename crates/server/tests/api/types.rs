@@ -127,10 +127,9 @@ async fn the_table_of_bookings_tells_how_many_units_are_of_which_type() {
     let table = shop.admin("GET", "/bookings.csv").send().await.expect(200);
     let text = unchunked(&table);
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    assert_eq!(reader.headers().unwrap().iter().next_back(), Some("types"));
+    let place = reader.headers().unwrap().iter().position(|name| name == "types").unwrap();
     let rows = reader.records().map(Result::unwrap);
-    let mut types: Vec<String> =
-        rows.map(|row| row.iter().next_back().unwrap().to_owned()).collect();
+    let mut types: Vec<String> = rows.map(|row| row[place].to_owned()).collect();
     types.sort();
     assert_eq!(types, ["", "ga=2*adult ga=1*child A-1=1*adult A-2=1*child"]);
 }

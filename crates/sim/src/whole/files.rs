@@ -193,7 +193,8 @@ fn names(connection: &Connection, sql: &str) -> Result<Names, String> {
 }
 
 /// What takes a ledger's tables back by one version, newest first, with that version's number.
-const LEDGER_BEFORE: [(u32, &str); 16] = [
+const LEDGER_BEFORE: [(u32, &str); 17] = [
+    (20, "ALTER TABLE bookings DROP COLUMN confirmed_at; PRAGMA user_version = 20;"),
     // A cause that tables of then did not know: no bank of a simulation has a desk.
     (19, "ALTER TABLE desk_entries DROP COLUMN paid_as; PRAGMA user_version = 19;"),
     (18, "DROP INDEX sagas_by_time; PRAGMA user_version = 18;"),
@@ -236,7 +237,7 @@ const LEDGER_BEFORE: [(u32, &str); 16] = [
 ];
 
 /// The version of ledgers that servers of now write.
-const LEDGER_NOW: u32 = 20;
+const LEDGER_NOW: u32 = 21;
 
 /// Makes the files those of a version before; false if they are not those of now.
 pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {

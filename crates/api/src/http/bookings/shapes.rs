@@ -279,6 +279,11 @@ pub struct LedgerBooking {
     /// When it was held.
     #[schema(value_type = TimeMs)]
     created_at: Time,
+    /// When it was confirmed; it stays once the booking is cancelled. Missing before, and where a version
+    /// of before kept no record of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    confirmed_at: Option<Time>,
     /// When it last changed.
     #[schema(value_type = TimeMs)]
     updated_at: Time,
@@ -308,6 +313,7 @@ impl LedgerBooking {
             refund_minor: row.refund_minor,
             checked_in: row.checked_in,
             created_at: row.created_at,
+            confirmed_at: row.confirmed_at,
             updated_at: row.updated_at,
             buyer: buyer.map(|Buyer { name, email, language }| BuyerBody { name, email, language }),
         }

@@ -45,8 +45,9 @@ const COLUMNS: &[Column<(Booking, Option<Buyer>)>] = &[
     ("name", |(_, buyer)| buyer.as_ref().map_or("", |buyer| &buyer.name).into()),
     ("email", |(_, buyer)| buyer.as_ref().map_or("", |buyer| &buyer.email).into()),
     ("language", |(_, buyer)| buyer.as_ref().map_or("", |buyer| &buyer.language).into()),
-    // Last, as there are programs that read cells by their place.
+    // What is new comes last, as there are programs that read cells by their place.
     ("types", |(row, _)| types(row).into()),
+    ("confirmed_at", |(row, _)| row.confirmed_at.map(readable).unwrap_or_default().into()),
 ];
 
 /// How many units of each pool and seat are of which ticket type, `ga=2*adult ga=1*child A-2=1*child`;

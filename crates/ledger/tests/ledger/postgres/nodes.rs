@@ -2,8 +2,9 @@
 
 use super::books::{Books, database, open, open_with};
 use crate::rows::{
-    answered_by_mail_servers, answers_are_kept_without_addresses, booking_id, fact, held, message,
-    moved, next, page, payment, refunds_of_before, saga, to, user,
+    answered_by_mail_servers, answers_are_kept_without_addresses, booking_id,
+    confirmations_that_are_told, fact, held, known_confirmations, message, moved, next, page,
+    payment, refunds_of_before, saga, sold_before, to, user,
 };
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
@@ -350,4 +351,23 @@ async fn answers_of_before_in_which_an_address_stands_are_not_kept() {
     );
     books.reopen().await;
     answers_are_kept_without_addresses(&*books).await;
+}
+
+#[tokio::test]
+async fn bookings_of_before_say_when_they_were_confirmed_if_one_process_sold_them() {
+    const WITHOUT: &str = "ALTER TABLE bookings DROP COLUMN confirmed_at; \
+                           DELETE FROM onrush_migrations WHERE version >= 26";
+    let Some(mut books) = Books::new().await else { return };
+    sold_before(&*books).await;
+    books.sql(WITHOUT);
+    books.reopen().await;
+    assert_eq!(known_confirmations(&*books).await, confirmations_that_are_told());
+    // Of a cluster, whose decisions are archived here, the rows had the time of some node.
+    books.sql(WITHOUT);
+    books.sql(
+        "INSERT INTO feed (number, event, seq, epoch, at, changes) VALUES (1, 'gala', 1, 0, 6, '[]')",
+    );
+    books.reopen().await;
+    let known = known_confirmations(&*books).await;
+    assert!(known.len() == 7 && known.iter().all(|(_, at)| at.is_none()), "{known:?}");
 }

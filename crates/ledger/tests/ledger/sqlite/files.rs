@@ -2,8 +2,9 @@
 
 use super::books::Books;
 use crate::rows::{
-    answered_by_mail_servers, answers_are_kept_without_addresses, booking_id, event, fact, held,
-    moved, page, payment, refund, refunds_of_before, saga, to, user,
+    answered_by_mail_servers, answers_are_kept_without_addresses, booking_id,
+    confirmations_that_are_told, event, fact, held, known_confirmations, moved, page, payment,
+    refund, refunds_of_before, saga, sold_before, to, user,
 };
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
@@ -50,7 +51,7 @@ fn refusal(dir: &Path) -> OpenError {
 }
 
 /// The version of the tables: one for each step there is.
-const NEWEST: u32 = 20;
+const NEWEST: u32 = 21;
 /// What a later program would make of them.
 const NEWER: u32 = NEWEST + 1;
 
@@ -348,7 +349,8 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
              DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX messages_by_booking; \
              DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; DROP INDEX requests_left_behind; \
              DROP INDEX sagas_by_time; ALTER TABLE buyers DROP COLUMN owner_id; \
-             ALTER TABLE desk_entries DROP COLUMN paid_as; PRAGMA user_version = 6",
+             ALTER TABLE desk_entries DROP COLUMN paid_as; \
+             ALTER TABLE bookings DROP COLUMN confirmed_at; PRAGMA user_version = 6",
         )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
@@ -398,7 +400,8 @@ async fn a_ledger_of_before_receipts_has_none_and_issues_from_the_first_number()
              DROP TABLE browser_sessions; DROP TABLE events_over; DROP INDEX messages_by_booking; \
              DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; DROP INDEX requests_left_behind; \
              DROP INDEX sagas_by_time; ALTER TABLE buyers DROP COLUMN owner_id; \
-             ALTER TABLE desk_entries DROP COLUMN paid_as; PRAGMA user_version = 9",
+             ALTER TABLE desk_entries DROP COLUMN paid_as; \
+             ALTER TABLE bookings DROP COLUMN confirmed_at; PRAGMA user_version = 9",
         )
         .expect("as it was");
     assert!(matches!(LedgerReader::open(dir.path()), Err(OpenError::Older { version: 9, .. })));
@@ -419,7 +422,7 @@ const PAYMENTS_OF_BEFORE: &str = "ALTER TABLE payments DROP COLUMN capture; \
     DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; DROP INDEX buyers_by_owner; \
     DROP INDEX requests_left_behind; DROP INDEX sagas_by_time; \
     ALTER TABLE buyers DROP COLUMN owner_id; ALTER TABLE desk_entries DROP COLUMN paid_as; \
-    PRAGMA user_version = 10";
+    ALTER TABLE bookings DROP COLUMN confirmed_at; PRAGMA user_version = 10";
 
 #[tokio::test]
 async fn payments_of_before_stay_at_their_stages_and_took_their_money_at_once() {
@@ -457,9 +460,23 @@ async fn answers_of_before_in_which_an_address_stands_are_not_kept() {
             "DROP INDEX messages_by_booking; DROP INDEX sagas_by_event; DROP INDEX receipts_named; \
              DROP INDEX buyers_by_owner; ALTER TABLE buyers DROP COLUMN owner_id; \
              DROP INDEX requests_left_behind; DROP INDEX sagas_by_time; \
-             ALTER TABLE desk_entries DROP COLUMN paid_as; PRAGMA user_version = 14",
+             ALTER TABLE desk_entries DROP COLUMN paid_as; \
+             ALTER TABLE bookings DROP COLUMN confirmed_at; PRAGMA user_version = 14",
         )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
     answers_are_kept_without_addresses(&ledger).await;
+}
+
+#[tokio::test]
+async fn bookings_of_before_say_when_they_were_confirmed_if_anything_tells_it() {
+    let dir = dir();
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    sold_before(&ledger).await;
+    ledger.close();
+    sql(dir.path())
+        .execute_batch("ALTER TABLE bookings DROP COLUMN confirmed_at; PRAGMA user_version = 20")
+        .expect("as it was");
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    assert_eq!(known_confirmations(&ledger).await, confirmations_that_are_told());
 }

@@ -197,6 +197,7 @@ async fn moved_booking_has_its_new_status_and_keeps_what_is_not_spoken_of() {
         status: HoldStatus::Cancelled,
         payment: Some(payment_id("gala.1", 1)),
         refund_minor: 400,
+        confirmed_at: Some(Time(7)),
         updated_at: Time(8),
         ..booking("gala.1", 5)
     };
@@ -211,6 +212,43 @@ async fn moved_booking_has_its_new_status_and_keeps_what_is_not_spoken_of() {
         .await;
     assert_eq!(books.booking(&booking_id("gala.2")).await, Ok(None));
     assert_eq!(books.cursor().await, Ok(6));
+}
+
+#[tokio::test]
+async fn booking_is_confirmed_since_the_decision_and_goes_on_saying_so_once_it_is_cancelled() {
+    let Some(mut books) = Books::new().await else { return };
+    // Whoever follows has a clock that is behind the engine's.
+    let decided = |id: &str, status: HoldStatus, at: i64| {
+        fact(Moved { decided_at: Time(at), ..moved(id, status, 3) })
+    };
+    project(&books, 1, vec![held("gala.1", 5)]).await;
+    let moves = [
+        (HoldStatus::Paying, 6, None),
+        (HoldStatus::Confirmed, 7, Some(7)),
+        // By another history: the journal was put back from before it was sold.
+        (HoldStatus::Held, 8, None),
+        (HoldStatus::Expired, 9, None),
+        (HoldStatus::Confirmed, 10, Some(10)),
+        (HoldStatus::Cancelled, 11, Some(10)),
+        // Another hold with its id, once the rules have forgotten it.
+        (HoldStatus::Confirmed, 12, Some(10)),
+    ];
+    for (cursor, (status, at, confirmed_at)) in (2..).zip(moves) {
+        project(&books, cursor, vec![decided("gala.1", status, at)]).await;
+        let row = booking_of(&books, "gala.1").await;
+        assert_eq!(row.confirmed_at, confirmed_at.map(Time), "{status} at {at}");
+    }
+    // The same on one page.
+    let whole = [(HoldStatus::Confirmed, 7), (HoldStatus::Cancelled, 8)];
+    let whole = whole.map(|(status, at)| decided("gala.2", status, at));
+    let check_in = Fact::CheckedIn { booking: booking_id("gala.3"), at: Time(9) };
+    let sold = vec![held("gala.3", 5), decided("gala.3", HoldStatus::Confirmed, 8), check_in];
+    project(&books, 9, [vec![held("gala.2", 5)], whole.into(), sold].concat()).await;
+    books.reopen().await;
+    for (id, confirmed_at) in [("gala.1", 10), ("gala.2", 7), ("gala.3", 8)] {
+        let row = booking_of(&books, id).await;
+        assert_eq!(row.confirmed_at, Some(Time(confirmed_at)), "{id}");
+    }
 }
 
 #[tokio::test]

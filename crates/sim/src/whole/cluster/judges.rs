@@ -12,6 +12,7 @@ use crate::whole::client::{Asking, Client};
 use crate::whole::judges::receipts::{self, Books};
 use crate::whole::judges::{Facts, compare};
 use crate::whole::world::{Kept, World};
+use onrush_core::change::BookingChange;
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::{Change, Time};
@@ -71,6 +72,7 @@ struct Listed {
     booking: BookingId,
     status: HoldStatus,
     amount_minor: i64,
+    confirmed_at: Option<Time>,
 }
 
 /// What was there to be seen.
@@ -93,6 +95,8 @@ pub(super) struct Judges {
 }
 
 type Found = Vec<String>;
+/// When bookings were confirmed.
+type Confirmed = BTreeMap<BookingId, Time>;
 
 impl Judges {
     /// Waits until no money is under way any more and everything is archived and followed.
@@ -151,14 +155,14 @@ impl Judges {
         let mut found = self.world.complaints();
         // They stay true however often it is looked.
         found.iter().for_each(|complaint| self.world.complain(complaint.clone()));
-        let (facts, decisions) = self.facts(&mut found)?;
+        let (facts, confirmed, decisions) = self.facts(&mut found)?;
         let (accounts, mut seen) = self.book(&mut found).await?;
         compare(&facts, &accounts, &self.told, &self.world, &mut found);
         self.compare_cancelled(&facts, &mut found);
         for front in self.site.fronts() {
             let streets = Streets::to(vec![front]);
             let mut node = client(streets, Chance::of(0, "judges", 0));
-            self.compare_ledger(&mut node, &facts, &mut found).await?;
+            self.compare_ledger(&mut node, &facts, &confirmed, &mut found).await?;
             self.compare_receipts(&mut node, &facts, &mut found).await?;
             for event in &self.world.events {
                 self.compare_seats(&mut node, event, &facts, &mut found).await?;
@@ -173,8 +177,8 @@ impl Judges {
     }
 
     /// The archive, counted anew; each event's decisions are in order and none is missing.
-    fn facts(&self, found: &mut Found) -> Result<(Facts, u64), String> {
-        let (mut facts, mut decisions) = (Facts::default(), 0);
+    fn facts(&self, found: &mut Found) -> Result<(Facts, Confirmed, u64), String> {
+        let (mut facts, mut confirmed, mut decisions) = (Facts::default(), Confirmed::new(), 0);
         let mut last: BTreeMap<EventId, (u64, Time)> = BTreeMap::new();
         for line in self.site.sql(DECISIONS)?.lines() {
             let row: Row =
@@ -189,10 +193,17 @@ impl Judges {
             last.insert(event.clone(), (seq, at));
             for change in &changes {
                 facts.add(&event, change, Seq(number), found);
+                if let Change::Booking(
+                    BookingChange::HoldConfirmed { booking, .. }
+                    | BookingChange::HoldConfirmedLate { booking, .. },
+                ) = change
+                {
+                    confirmed.insert(booking.clone(), at);
+                }
             }
             decisions += 1;
         }
-        Ok((facts, decisions))
+        Ok((facts, confirmed, decisions))
     }
 
     /// The bank's book, by booking.
@@ -240,6 +251,7 @@ impl Judges {
         &self,
         node: &mut Client,
         facts: &Facts,
+        confirmed: &Confirmed,
         found: &mut Found,
     ) -> Result<(), String> {
         let mut known: BTreeSet<&BookingId> = facts.bookings.keys().collect();
@@ -249,14 +261,15 @@ impl Judges {
             let page = fetch(node, path).await?;
             let rows: Vec<Listed> = serde_json::from_value(page["bookings"].clone())
                 .map_err(|error| format!("{error}: {page}"))?;
-            for Listed { booking, status, amount_minor } in rows {
+            for Listed { booking, status, amount_minor, confirmed_at } in rows {
                 known.remove(&booking);
                 let fact = facts.bookings.get(&booking);
-                let fact = fact.map(|known| (known.end, known.amount_minor));
-                if fact != Some((status, amount_minor)) {
+                let sold_at = confirmed.get(&booking).copied();
+                let fact = fact.map(|known| (known.end, known.amount_minor, sold_at));
+                let listed = (status, amount_minor, confirmed_at);
+                if fact != Some(listed) {
                     found.push(format!(
-                        "{booking} is {status:?} for {amount_minor} by the ledger, and {fact:?} by \
-                         the archive"
+                        "{booking} is {listed:?} by the ledger, and {fact:?} by the archive"
                     ));
                 }
             }
