@@ -5,28 +5,33 @@ import { MOST_SEATS } from "./best.svelte";
 
 /**
  * Whether others can stand in for these seats: not for wheelchair places and what is kept for their
- * companions, nor for more than one order leaves to the server. Nor where they are of several ticket
- * types: which seat is of which only names tell.
+ * companions, nor for more than one order leaves to the server. Nor where they are of several
+ * categories or sections, as the server would take any of them for any seat, at any of their prices; nor
+ * of several ticket types, as which seat is of which only names tell.
  */
 export function canBeOthers(
   house: House,
   seats: readonly string[],
   types: Readonly<Record<string, string>> = {},
 ): boolean {
-  const isAnyones = (id: string) => {
-    const seat = house.indexOf(id)!;
-    return !house.traits(seat)?.wheelchair && house.keptFor(seat) === undefined;
-  };
-  const isKnown = (id: string) => house.indexOf(id) !== undefined;
-  if (new Set(seats.map((id) => types[id])).size > 1) return false;
-  return seats.length > 0 && seats.length <= MOST_SEATS && seats.every((id) => isKnown(id) && isAnyones(id));
+  const known = seats.map((id) => house.indexOf(id)).filter((seat) => seat !== undefined);
+  if (known.length !== seats.length || known.length > MOST_SEATS) return false;
+  const isAnyones = (seat: number) => !house.traits(seat)?.wheelchair && house.keptFor(seat) === undefined;
+  const areAlike = (values: readonly unknown[]) => new Set(values).size === 1;
+  return (
+    known.every(isAnyones) &&
+    areAlike(known.map((seat) => house.section[seat])) &&
+    areAlike(known.map((seat) => house.category[seat])) &&
+    areAlike(seats.map((id) => types[id]))
+  );
 }
 
-/** The same wish, with the best seats of the same sections and categories should one of its seats be gone. */
+/**
+ * The same wish, with the best seats of the same section and category should one of its seats be gone. Only
+ * for seats that others can stand in for.
+ */
 export function orOthers(house: House, { seats = [], types = {}, ...wish }: Wish): Wish {
-  const indexes = seats.map((id) => house.indexOf(id)!);
-  const sections = indexes.map((seat) => house.sections[house.section[seat]!]!.name);
-  const categories = indexes.map((seat) => house.categories[house.category[seat]!]!.name);
+  const [seat] = seats.map((id) => house.indexOf(id)!);
   const { seats: named, ...others } = types;
   const [type] = Object.values(named ?? {});
   const kept = { ...others, ...(type !== undefined && { best: { [type]: seats.length } }) };
@@ -36,8 +41,8 @@ export function orOthers(house: House, { seats = [], types = {}, ...wish }: Wish
     best: {
       quantity: seats.length,
       first_choice: [...seats],
-      sections: [...new Set(sections)].sort(),
-      categories: [...new Set(categories)].sort(),
+      sections: [house.sections[house.section[seat!]!]!.name],
+      categories: [house.categories[house.category[seat!]!]!.name],
       together: "prefer",
     },
   };
