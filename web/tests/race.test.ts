@@ -1,6 +1,7 @@
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, visit } from "./browser";
+import type { SeatMap } from "../src/api/schema";
+import { launch, PHONE, visit } from "./browser";
 import { openEvent, Server, smallPlan } from "./server";
 
 let server: Server;
@@ -15,17 +16,24 @@ afterAll(async () => {
   await server?.stop();
 });
 
-async function open(event: string): Promise<void> {
+async function open(event: string, rows = 4): Promise<void> {
   await openEvent(server, event, {
     settings: { room: null },
-    plan: smallPlan(4, 10),
+    plan: smallPlan(rows, 10),
     prices: { Stalls: 4_500 },
   });
 }
 
-/** Somebody at the list of the event's seats; `before` is done to the page before it is opened. */
-async function shopper(event: string, { before }: { before?: (page: Page) => Promise<void> } = {}) {
-  const visitor = await visit(browser);
+interface Ways {
+  /** What is done to the page before it is opened. */
+  before?: (page: Page) => Promise<void>;
+  /** The device. */
+  on?: BrowserContextOptions;
+}
+
+/** Somebody at the list of the event's seats. */
+async function shopper(event: string, { before, on }: Ways = {}) {
+  const visitor = await visit(browser, on);
   await before?.(visitor.page);
   await visitor.page.goto(`${server.url}/events/${event}/choose`);
   await visitor.page.getByRole("button", { name: "Choose from a list" }).click();
@@ -140,6 +148,44 @@ test("holds of others show by themselves, and whose choice is gone is told befor
   }[];
   const taken = seats.filter(({ status }) => status === "held").map(({ id }) => id);
   expect(taken).toEqual(["C-1", "C-2", "C-3", "D-1"]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+/** Whether any of it is on the screen. */
+const isInView = (what: Locator): Promise<boolean> =>
+  what.evaluate((element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight;
+  });
+
+test("what is left of a choice is held once the notice of what is gone was shown", async () => {
+  await open("far-above", 12);
+  const { page, complaints, close } = await shopper("far-above", { on: PHONE });
+  await seat(page, "K", 3).tap();
+  await seat(page, "K", 4).tap();
+  const asked: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith("/events/far-above/bookings")) asked.push(request.method());
+  });
+  await holdSeat("far-above", "K-4", await server.visitor());
+  const notice = page.getByRole("alert").filter({ hasText: "Somebody was faster" });
+  await notice.waitFor();
+  // It stands where the page begins, and the buyer is eleven rows down.
+  expect(await isInView(notice)).toBe(false);
+  const holdThese = page.getByRole("button", { name: "Hold these" });
+  await holdThese.tap();
+  await notice.getByText("Nothing was held. The rest of your choice is still here.").waitFor();
+  await expect.poll(() => isInView(notice)).toBe(true);
+  const hasFocus = () => notice.evaluate((element) => document.activeElement === element.parentElement);
+  await expect.poll(hasFocus).toBe(true);
+  expect(asked).toEqual([]);
+  await holdThese.tap();
+  await page.waitForURL(/\/bookings\//);
+  expect(asked).toEqual(["POST"]);
+  const { seats } = (await server.ask("GET", "/events/far-above/seats")).body as SeatMap;
+  const held = seats.filter(({ status }) => status === "held").map(({ id }) => id);
+  expect(held.sort()).toEqual(["K-3", "K-4"]);
   expect(complaints).toEqual([]);
   await close();
 });
