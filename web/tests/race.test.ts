@@ -190,6 +190,30 @@ test("what is left of a choice is held once the notice of what is gone was shown
   await close();
 });
 
+test("what is offered for a lost seat is anybody's, and said with what is special about it", async () => {
+  const plan = smallPlan(1, 4) as { zones: { rows: { seats: Record<string, unknown>[] }[] }[] };
+  const [place, , pillar] = plan.zones[0]!.rows[0]!.seats;
+  Object.assign(place!, { wheelchair: true });
+  Object.assign(pillar!, { restricted_view: true });
+  await openEvent(server, "traits", { settings: { room: null }, plan, prices: { Stalls: 4_500 } });
+  const { page, complaints, close } = await shopper("traits");
+  await seat(page, "A", 1).click();
+  await holdSeat("traits", "A-1", await server.visitor());
+  await page.getByText("We do not choose another wheelchair place or companion's seat for you.").waitFor();
+  await page.getByText("where you choose “Wheelchair places and companions” above the seats.").waitFor();
+  await page.getByRole("button", { name: "Choose others myself" }).click();
+  await seat(page, "A", 2).click();
+  await holdSeat("traits", "A-2", await server.visitor());
+  await page.getByText("Near by there is Stalls, row A, seat 3 (restricted view), for €45.00.").waitFor();
+  await page.getByRole("button", { name: "Take this seat" }).click();
+  await page.getByRole("complementary").getByText("restricted view").waitFor();
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await page.waitForURL(/\/bookings\//);
+  await page.getByRole("table").getByText("Restricted view").waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("what one holds in another tab is no loss to him", async () => {
   await open("tabs");
   const { page, complaints, close } = await shopper("tabs");

@@ -308,6 +308,7 @@ test("wheelchair place and its companion's seat are found, and held together", a
   await row
     .getByRole("button", { name: /^Seat 6,.*kept for whoever comes with Stalls, row A, seat 5/ })
     .click();
+  await basket(page).getByText("kept for whoever comes with Stalls, row A, seat 5, no steps").waitFor();
   await page.getByRole("button", { name: "Hold these" }).click();
   await page.getByText("This seat is kept for whoever comes with a wheelchair place.").waitFor();
   await row.getByRole("button", { name: /^Seat 6,/ }).click();

@@ -2,7 +2,14 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { Event as Sale } from "../../src/api/schema";
 import { money } from "../../src/lib/format";
 import { poolName } from "../../src/lib/pools";
-import { areTrue, dayAfter, namesOf, readableLines, reference } from "../../src/buyer/checkout/lines";
+import {
+  areTrue,
+  dayAfter,
+  lineNote,
+  namesOf,
+  readableLines,
+  reference,
+} from "../../src/buyer/checkout/lines";
 import type { Names } from "../../src/buyer/checkout/memory";
 import { toMinor } from "../../src/admin/money";
 import { deadlines } from "../../src/buyer/checkout/refunds";
@@ -52,7 +59,15 @@ test("names of seats are read once, from the drawing", async () => {
       { name: "Box", price_minor: 9_000 },
     ],
     rows: [
-      { section: "Left", row: "B", prefix: "L-B-", ids: ["1", "2"], category: [1, 0], ...places },
+      {
+        section: "Left",
+        row: "B",
+        prefix: "L-B-",
+        ids: ["1", "2"],
+        category: [1, 0],
+        traits: { "0": { restricted_view: true }, "1": { easy_access: true } },
+        ...places,
+      },
       { row: "C", prefix: "L-C-", ids: ["1", "2"], numbers: ["11", "12"], category: 0, ...places },
       { prefix: "new", ids: [""], category: 0 },
     ],
@@ -67,11 +82,19 @@ test("names of seats are read once, from the drawing", async () => {
     asked.push(to);
     return Promise.resolve(Response.json(answers[to.split("/").at(-1)!]));
   });
-  const lines = { pools: { ga: 2 }, seats: ["L-B-1", "L-C-2", "new"] };
+  const lines = { pools: { ga: 2 }, seats: ["L-B-1", "L-B-2", "L-C-2", "new"] };
   const names: Names = {
     pools: { ga: 500 },
     seats: {
-      "L-B-1": { section: "Left", row: "B", number: "1", category: "Box", priceMinor: 9_000 },
+      "L-B-1": {
+        section: "Left",
+        row: "B",
+        number: "1",
+        category: "Box",
+        priceMinor: 9_000,
+        hasRestrictedView: true,
+      },
+      "L-B-2": { section: "Left", row: "B", number: "2", category: "Stalls", priceMinor: 4_500 },
       "L-C-2": { section: "", row: "C", number: "12", category: "Stalls", priceMinor: 4_500 },
       new: { section: "", row: "", number: "new", category: "Stalls", priceMinor: 4_500 },
     },
@@ -79,6 +102,9 @@ test("names of seats are read once, from the drawing", async () => {
   expect(await namesOf("b-1", "show", lines)).toEqual(names);
   expect(await namesOf("b-1", "show", lines)).toEqual(names);
   expect(asked).toEqual(["/api/v1/events/show/availability", "/api/v1/events/show/seats/plan"]);
+  // Texts are not loaded here: each is shown by its name.
+  const [, view, full] = readableLines(lines, names).map(lineNote);
+  expect([view, full]).toEqual(["Box · ⟨checkout.restricted_view⟩", "Stalls"]);
 });
 
 test("prices are shown only if they add up to what the booking costs", () => {

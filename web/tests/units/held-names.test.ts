@@ -13,7 +13,16 @@ const PLAN: SeatPlan = {
   seats: 2,
   categories: [STALLS],
   rows: [
-    { section: "Left", row: "A", prefix: "L-A-", ids: ["1", "2"], category: 0, x: [0, 2_500], y: [0, 0] },
+    {
+      section: "Left",
+      row: "A",
+      prefix: "L-A-",
+      ids: ["1", "2"],
+      category: 0,
+      traits: { "0": { restricted_view: true } },
+      x: [0, 2_500],
+      y: [0, 0],
+    },
   ],
 };
 const SALE = { house: House.ofPlan(PLAN, "ff"), pools: [GA], categoryOf: () => STALLS };
@@ -31,6 +40,11 @@ test("lines have the names and prices that the chooser shows, without fees", () 
     seats: { "L-A-2": { section: "Left", row: "A", number: "2", category: "Stalls", priceMinor: 4_500 } },
     pools: { ga: 3_000 },
   });
+});
+
+test("restricted view goes with the name of a seat", () => {
+  rememberNames(SALE, held("b-4", { seats: ["L-A-1"] }, 4_500));
+  expect(recall("b-4").names?.seats["L-A-1"]).toMatchObject({ number: "1", hasRestrictedView: true });
 });
 
 test("prices that changed before the hold are not remembered", () => {

@@ -5,25 +5,30 @@ import { firstFreeNight, nightsFrom, nightsOf, stockOf, termsOf } from "../../sr
 import { House, type SeatLike } from "../../src/lib/seatmap/house";
 
 /**
- * A house drawn in letters, a line a row: free, held, sold, blocked, and a dot for an aisle.
- * Capitals are of the second category.
+ * A house drawn in letters, a line a row: free, held, sold, blocked, and a dot for an aisle. A wheelchair
+ * place and its companion's seat after it are free. Capitals are of the second category.
  */
 function house(...rows: string[]): House {
-  const letters = { f: "free", h: "held", s: "sold", b: "blocked" } as const;
+  const letters = { f: "free", h: "held", s: "sold", b: "blocked", w: "free", c: "free" } as const;
   const seats: SeatLike[] = [];
+  let place = "";
   for (const [y, row] of rows.entries()) {
     for (const [x, letter] of [...row].entries()) {
       if (letter === ".") continue;
+      const id = `${y}-${x}`;
+      if (letter === "w") place = id;
       const status = letters[letter.toLowerCase() as keyof typeof letters];
       const category = letter === letter.toLowerCase() ? "cheap" : "dear";
       seats.push({
-        id: `${y}-${x}`,
+        id,
         row: String(y),
         number: String(x),
         category,
         x: x * 10,
         y: y * 10,
         status,
+        ...(letter === "w" && { wheelchair: true }),
+        ...(letter === "c" && { companion_of: place }),
       });
     }
   }
@@ -104,6 +109,35 @@ test("seats that are chosen already are not offered", () => {
 test("nothing left is no offer", () => {
   const small = house("hss");
   expect(offerFor(small, indexes(small, "0-0"), [])).toBeUndefined();
+});
+
+test("wheelchair places and companions' seats are offered to nobody else", () => {
+  const one = house("shwcf");
+  expect(ids(one, offerFor(one, indexes(one, "0-1"), [])?.seats)).toEqual(["0-4"]);
+  const pair = house("shhwcsff");
+  expect(ids(pair, offerFor(pair, indexes(pair, "0-1", "0-2"), [])?.seats)).toEqual(["0-6", "0-7"]);
+  expect(together(house("fwf"), { count: 2, near: { x: 0, y: 0 } })).toBeUndefined();
+  const last = house("hwc");
+  expect(offerFor(last, indexes(last, "0-0"), [])).toBeUndefined();
+  // Once its place is sold without it, a companion's seat is anybody's.
+  last.setStatus(last.indexOf("0-1")!, "sold");
+  expect(ids(last, offerFor(last, indexes(last, "0-0"), [])?.seats)).toEqual(["0-2"]);
+});
+
+test("nothing is offered for a wheelchair place or its companion's seat", () => {
+  const small = house("wcff", "wcff");
+  expect(offerFor(small, indexes(small, "0-0"), [])).toBeUndefined();
+  expect(offerFor(small, indexes(small, "0-1"), indexes(small, "0-0"))).toBeUndefined();
+  expect(offerFor(small, indexes(small, "0-0", "0-1"), [])).toBeUndefined();
+  expect(offerFor(small, indexes(small, "0-0", "0-2"), indexes(small, "0-1"))).toBeUndefined();
+});
+
+test("who loses a seat beside a wheelchair place keeps the place", () => {
+  const small = house("wcfsfff");
+  const lost = indexes(small, "0-2");
+  const offer = offerFor(small, lost, indexes(small, "0-0", "0-1"));
+  expect(ids(small, offer?.seats)).toEqual(["0-4"]);
+  expect(offer?.replaces).toEqual(lost);
 });
 
 test("free seats of a section are counted as they change", () => {

@@ -21,6 +21,7 @@ export interface SeatLine {
   type?: TypeOfUnit;
   /** Missing where the price could not be found out. */
   priceMinor?: number;
+  hasRestrictedView?: true;
 }
 
 export interface PoolLine {
@@ -197,6 +198,7 @@ export function wholeTitle(line: Line): string {
 export function lineNote(line: Line): string | undefined {
   const notes = [];
   if (line.kind === "seat" && line.category && line.category !== line.section) notes.push(line.category);
+  if (line.kind === "seat" && line.hasRestrictedView) notes.push(t("checkout.restricted_view"));
   if (line.kind === "stay") {
     const to = day(dayAfter(line.from, line.nights));
     notes.push(t("checkout.nights", { from: day(line.from), to, n: line.nights }));

@@ -17,7 +17,8 @@ export function rememberNames(sale: Pick<Sale, "house" | "pools" | "categoryOf">
     const number = sale.house.numbers[seat]!;
     const category = sale.house.categories[sale.house.category[seat]!]!.name;
     const priceMinor = sale.categoryOf(id)?.price_minor;
-    names.seats[id] = { section, row: row.name, number, category, priceMinor };
+    const name = { section, row: row.name, number, category, priceMinor };
+    names.seats[id] = sale.house.traits(seat)?.restrictedView ? { ...name, hasRestrictedView: true } : name;
   }
   for (const { pool, price_minor } of sale.pools) {
     if (lines.pools?.[pool] !== undefined) names.pools[pool] = price_minor;

@@ -13,8 +13,8 @@ export interface Offer {
 const AISLE = 1.7;
 
 /**
- * The seats between aisles: next to each other in their row. Only free ones, and none of `taken`,
- * are in a run.
+ * The seats between aisles: next to each other in their row. Only free ones that are anybody's, and none
+ * of `taken`, are in a run.
  */
 function* freeRuns(house: House, taken: ReadonlySet<number>): Iterable<number[]> {
   for (const row of house.rows) {
@@ -22,7 +22,7 @@ function* freeRuns(house: House, taken: ReadonlySet<number>): Iterable<number[]>
     for (const seat of row.seats) {
       const last = run.at(-1);
       const isNext = last !== undefined && distance(house, last, seat) <= house.pitch * AISLE;
-      const isFree = house.isFree(seat) && !taken.has(seat);
+      const isFree = house.isFree(seat) && !taken.has(seat) && !house.isForWheelchairs(seat);
       if (run.length > 0 && !(isNext && isFree)) {
         yield run;
         run = [];
@@ -69,17 +69,20 @@ export function together(house: House, wanted: Wanted): number[] | undefined {
  * What to take in place of seats that were lost. A group that sat together is offered to sit
  * together elsewhere; seats that stood alone, or a group too large for what is left, are replaced
  * one by one, near where they were. What was lost is not offered, also where the house does not know yet
- * that it is gone.
+ * that it is gone. For a wheelchair place or its companion's seat no ordinary one will do, and which
+ * other place does only those know who come with it: there is no offer.
  */
 export function offerFor(house: House, lost: readonly number[], kept: readonly number[]): Offer | undefined {
-  if (lost.length === 0) return undefined;
+  const isForWheelchairs = (seat: number) => house.isForWheelchairs(seat);
+  if (lost.length === 0 || lost.some(isForWheelchairs)) return undefined;
   const group = [...lost, ...kept];
   const wanted = {
     categories: unique(lost.map((seat) => house.category[seat]!)),
     near: middleOf(house, lost),
     row: house.row[lost[0]!]!,
   };
-  if (group.length > 1 && areTogether(house, group)) {
+  // Whose group has a wheelchair place stays there.
+  if (group.length > 1 && !kept.some(isForWheelchairs) && areTogether(house, group)) {
     // Those that are still held on to are part of the best place, if their neighbours are free.
     const seats = together(house, { ...wanted, count: group.length, taken: new Set(lost) });
     if (seats) return { seats, isTogether: true, replaces: [...group] };

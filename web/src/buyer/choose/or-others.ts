@@ -16,10 +16,9 @@ export function canBeOthers(
 ): boolean {
   const known = seats.map((id) => house.indexOf(id)).filter((seat) => seat !== undefined);
   if (known.length !== seats.length || known.length > MOST_SEATS) return false;
-  const isAnyones = (seat: number) => !house.traits(seat)?.wheelchair && house.keptFor(seat) === undefined;
   const areAlike = (values: readonly unknown[]) => new Set(values).size === 1;
   return (
-    known.every(isAnyones) &&
+    !known.some((seat) => house.isForWheelchairs(seat)) &&
     areAlike(known.map((seat) => house.section[seat])) &&
     areAlike(known.map((seat) => house.category[seat])) &&
     areAlike(seats.map((id) => types[id]))

@@ -1,4 +1,4 @@
-/** What a buyer is told of a seat beside its name and price. */
+/** What a buyer is told of seats beside their names and prices. */
 import { i18n, t } from "../../lib/i18n.svelte";
 import type { House } from "../../lib/seatmap/house";
 import { seatName } from "./names";
@@ -18,4 +18,14 @@ export function traitsText(house: House, seat: number): string {
   ];
   const list = new Intl.ListFormat(i18n.language, { type: "unit" });
   return list.format(said.filter((text) => text !== false));
+}
+
+/** Several seats by name, each with what is special about it, as a list of the language. */
+export function namesWithTraits(house: House, seats: readonly number[]): string {
+  const names = seats.map((seat) => {
+    const name = seatName(house, seat);
+    const traits = traitsText(house, seat);
+    return traits === "" ? name : t("seats.seat_with_traits", { name, traits });
+  });
+  return new Intl.ListFormat(i18n.language).format(names);
 }

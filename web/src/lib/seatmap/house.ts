@@ -215,6 +215,11 @@ export class House {
     return place !== undefined && this.status[place] === SOLD ? undefined : id;
   }
 
+  /** Whether it is a wheelchair place, or kept for the companion of one: nobody else is offered it. */
+  isForWheelchairs(index: number): boolean {
+    return this.#traits.get(index)?.wheelchair === true || this.keptFor(index) !== undefined;
+  }
+
   /** What can be looked for here beside all: a house that does not say has none. */
   get marks(): LookedFor[] {
     const all = [...this.#traits.values()];
@@ -232,7 +237,7 @@ export class House {
       case "all":
         return true;
       case "wheelchair":
-        return traits !== undefined && (traits.wheelchair || this.keptFor(index) !== undefined);
+        return this.isForWheelchairs(index);
       case "easy_access":
         return traits?.easyAccess === true;
       case "full_view":

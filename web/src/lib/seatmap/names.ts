@@ -11,6 +11,7 @@ export interface SeatName {
   number: string;
   category: string;
   priceMinor?: number;
+  hasRestrictedView?: true;
 }
 
 /** A drawing may be large and a line slow; nobody waits for it to the end. */
@@ -32,7 +33,8 @@ function namesIn(plan: SeatPlan, wanted: ReadonlySet<string>): Record<string, Se
       const { section = "", row = "" } = drawn;
       const category = plan.categories[categoryIn(drawn, nth)]!;
       const number = numberIn(drawn, nth) ?? id;
-      names[id] = { section, row, number, category: category.name, priceMinor: category.price_minor };
+      const name = { section, row, number, category: category.name, priceMinor: category.price_minor };
+      names[id] = drawn.traits?.[nth]?.restricted_view ? { ...name, hasRestrictedView: true } : name;
     }
   }
   return names;
