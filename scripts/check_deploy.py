@@ -218,6 +218,7 @@ REFUSED = [
     ("service: {type: LoadBalancer, externalTrafficPolicy: local}", "externalTrafficPolicy"),
     ("acceptRestored: once", "acceptRestored"),
     ("acceptRestored: 4711\nenv: {ONRUSH_ENGINE: redis}", "acceptRestored: nodes of a cluster"),
+    ("env: {ONRUSH_SELLER__TAX_ID: 12345678901234567890}", "ONRUSH_SELLER__TAX_ID has more digits"),
 ]
 # What has a node start on a restored volume: Helm reads numbers as floats, and writes long ones in powers of ten.
 ACCEPTED = [
@@ -225,6 +226,20 @@ ACCEPTED = [
     ("acceptRestored: false", []),
     ("acceptRestored: true", ["--accept-restored"]),
     ("acceptRestored: 12345678", ["--accept-restored=12345678"]),
+]
+# What a node is told of a value in env: what was written there, and neither a power of ten nor a number without its zeros.
+TOLD = [
+    ("123456789", "123456789"),
+    ("10485760", "10485760"),
+    ("9007199254740991", "9007199254740991"),
+    ("-1", "-1"),
+    ("0.01", "0.01"),
+    ("0.00001", "0.00001"),
+    ("true", "true"),
+    ("'0123456789'", "0123456789"),
+    ("'1.10'", "1.10"),
+    ("'off'", "off"),
+    ("'a \"b\" \\c <d> & {{ e }}'", 'a "b" \\c <d> & {{ e }}'),
 ]
 # What ONRUSH_PUBLIC_URL becomes.
 BEHIND = "env: {ONRUSH_TRUSTED_PROXIES: 10.0.0.0/8}\ningress: {enabled: true, host: a.example"
@@ -292,6 +307,16 @@ def complaints_about_pod(pod):
             yield f"terminationGracePeriodSeconds leaves a node no 15 seconds after {seconds} of preStop"
 
 
+def complaints_about_variables(helm):
+    for written, wanted in TOLD:
+        code, said = rendered(helm, f"env: {{ONRUSH_SELLER__TAX_ID: {written}}}")
+        nodes = [] if code else [thing for thing in yaml.safe_load_all(said) if thing and thing["kind"] == "StatefulSet"]
+        variables = [variable for node in nodes for variable in node["spec"]["template"]["spec"]["containers"][0]["env"]]
+        found = [variable["value"] for variable in variables if variable["name"] == "ONRUSH_SELLER__TAX_ID"]
+        if found != [wanted]:
+            yield f"chart: {written} in env should be told as {wanted}: {said if code else found}"
+
+
 def complaints_about_services(helm):
     for values, wanted in SERVICES:
         code, said = rendered(helm, values)
@@ -345,6 +370,7 @@ def complaints_about_chart(known):
         found = [container["args"] for node in nodes for container in node["spec"]["template"]["spec"]["containers"]]
         if found != [["serve", "--config", "/etc/onrush/config/onrush.toml", *flags]]:
             yield f"chart: {values} should start a node with {flags}: {said if code else found}"
+    yield from complaints_about_variables(helm)
     yield from complaints_about_services(helm)
     try:
         import kubernetes_validate

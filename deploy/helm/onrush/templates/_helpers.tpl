@@ -14,6 +14,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
+{{/* A value as it was written: Helm reads numbers as floats, and writes long ones in powers of ten. */}}
+{{- define "onrush.text" -}}
+{{- if kindIs "string" . }}{{ . }}{{ else }}{{ toJson . }}{{ end }}
+{{- end }}
+
 {{/* Whether a setting is there: (list . "its_name" "how its value begins, as a regular expression"). */}}
 {{- define "onrush.sets" -}}
 {{- $values := (index . 0).Values }}
@@ -69,7 +74,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if lt (int .Values.terminationGracePeriodSeconds) (add (int .Values.preStopSeconds) 15) }}
 {{- fail "terminationGracePeriodSeconds: a node needs 15 seconds beyond preStopSeconds to end what is under way" }}
 {{- end }}
-{{- range $name, $_ := .Values.env }}
+{{- range $name, $value := .Values.env }}
+{{- if kindIs "float64" $value }}
+{{- if or (ge $value 9007199254740992.0) (le $value -9007199254740992.0) }}
+{{- fail (printf "env: %s has more digits than Helm keeps of a number; put it in quotes" $name) }}
+{{- end }}
+{{- end }}
 {{- if regexMatch "(SECRET|PASSWORD|ADMIN_KEY|SCANNER_KEY)" $name }}
 {{- if not (hasSuffix "_FILE" $name) }}
 {{- fail (printf "env: %s is a secret; name a Secret for it in secrets" $name) }}
