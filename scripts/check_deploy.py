@@ -218,14 +218,21 @@ REFUSED = [
     ("service: {type: LoadBalancer, externalTrafficPolicy: local}", "externalTrafficPolicy"),
     ("acceptRestored: once", "acceptRestored"),
     ("acceptRestored: 4711\nenv: {ONRUSH_ENGINE: redis}", "acceptRestored: nodes of a cluster"),
+    ("persistence: {enabled: false}", "persistence.enabled: without a volume"),
+    ("persistence: {enabled: false}\nconfig: '# engine = \"redis\"'", "persistence.enabled: without a volume"),
+    ("persistence: {enabled: false}\nenv: {ONRUSH_LEDGER: postgres}", "persistence.enabled: without a volume"),
     ("env: {ONRUSH_SELLER__TAX_ID: 12345678901234567890}", "ONRUSH_SELLER__TAX_ID has more digits"),
 ]
-# What has a node start on a restored volume: Helm reads numbers as floats, and writes long ones in powers of ten.
+# What is accepted, with the flags that have a node start on a restored volume: Helm reads numbers as floats, and writes long
+# ones in powers of ten.
 ACCEPTED = [
     ("{}", []),
     ("acceptRestored: false", []),
     ("acceptRestored: true", ["--accept-restored"]),
     ("acceptRestored: 12345678", ["--accept-restored=12345678"]),
+    ("persistence: {enabled: false, loseAllSalesWithThePod: true}", []),
+    ("persistence: {enabled: false}\nenv: {ONRUSH_ENGINE: redis, ONRUSH_LEDGER: postgres}", []),
+    ("persistence: {enabled: false}\nconfig: |\n  engine = 'redis'\n  ledger = 'postgres'", []),
 ]
 # What a node is told of a value in env: what was written there, and neither a power of ten nor a number without its zeros.
 TOLD = [

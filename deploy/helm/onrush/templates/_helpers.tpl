@@ -61,9 +61,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{/* What the schema cannot say. A journal in a file is one node's alone. */}}
 {{- define "onrush.check" -}}
-{{- $shared := or (regexMatch "(?m)^\\s*engine\\s*=\\s*\"redis\"" .Values.config) (eq (get .Values.env "ONRUSH_ENGINE" | default "") "redis") }}
+{{- $shared := or (regexMatch "(?m)^\\s*engine\\s*=\\s*[\"']redis[\"']" .Values.config) (eq (get .Values.env "ONRUSH_ENGINE" | default "") "redis") }}
 {{- if and (gt (int .Values.replicas) 1) (not $shared) }}
 {{- fail "replicas: several nodes need engine = \"redis\" and ledger = \"postgres\" in config, or ONRUSH_ENGINE and ONRUSH_LEDGER in env" }}
+{{- end }}
+{{- if not (or .Values.persistence.enabled $shared .Values.persistence.loseAllSalesWithThePod) }}
+{{- fail "persistence.enabled: without a volume the journal, the ledger and the keys are gone with the pod, which every upgrade replaces; leave it true, or set persistence.loseAllSalesWithThePod to true where nothing that is sold matters" }}
 {{- end }}
 {{- if and .Values.ingress.enabled (not (include "onrush.sets" (list . "trusted_proxies" "\\[(\\s|#[^\n]*\n)*[\"']"))) }}
 {{- fail "ingress.enabled: name the network of the ingress' pods in trusted_proxies in config, or in ONRUSH_TRUSTED_PROXIES in env: without it all visitors have the ingress' address, and share the limits of one" }}
