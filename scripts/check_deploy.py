@@ -65,6 +65,20 @@ def complaints_about_compose(text, known):
                 yield f"{name}: there is no {dockerfile}"
 
 
+def complaints_about_example(example, compose):
+    """Nothing starts with a secret that everybody can read here: what the example leaves empty, Compose asks for."""
+    named = dict(re.findall(r"(?m)^(\w+)=(.*)$", example))
+    used = re.findall(r"\$\{(\w+)(:\?)?", re.sub(r"(?m)^\s*#.*", "", compose))
+    asked_for, optional = ({name for name, mark in used if bool(mark) is is_asked} for is_asked in (True, False))
+    for name, value in named.items():
+        if value.strip(" '\""):
+            yield f".env.example: {name} has a value, with which whoever copies the file would start; leave it empty"
+    for name in sorted(asked_for - named.keys()):
+        yield f".env.example: {name} is missing, and compose.yaml does not start without it"
+    for name in sorted(named.keys() - asked_for | named.keys() & optional):
+        yield f"compose.yaml: it starts without {name}, which .env.example leaves empty; use ${{{name}:?…}}"
+
+
 def complaints_about_dockerfile(text):
     stages, lines = set(), re.sub(r"\\\n", " ", text).splitlines()
     instructions = [line.split(None, 1) for line in lines if line.strip() and not line.lstrip().startswith("#")]
@@ -467,6 +481,10 @@ def main():
     known |= {"SANDBOX_SECRET", "SANDBOX_WEBHOOK_SECRET"}
     found = [
         *complaints_about_compose((TOP / "deploy/compose.yaml").read_text(), known),
+        *complaints_about_example(
+            (TOP / "deploy/.env.example").read_text(),
+            (TOP / "deploy/compose.yaml").read_text(),
+        ),
         *complaints_about_dockerfile((TOP / "deploy/Dockerfile").read_text()),
         *complaints_about_dockerfile_variables((TOP / "deploy/Dockerfile").read_text(), known),
         *complaints_about_unit((TOP / "deploy/systemd/onrush.service").read_text(), known),
