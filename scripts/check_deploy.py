@@ -135,6 +135,17 @@ def complaints_about_user(text, sysusers):
     for key in ("User", "Group"):
         if settings.get(key) not in made:
             yield f"onrush.service: {key}={settings.get(key, '')} is not made by onrush.sysusers"
+    # Its instructions, step by step: the configuration's template has places for secrets, and the service has to read it.
+    steps = re.findall(r"(?m)^#   (install .*)$", text)
+    made_at = next((at for at, step in enumerate(steps) if "systemd-sysusers" in step), len(steps))
+    at, step = next((at, step) for at, step in enumerate(steps) if re.search(r"\S+/onrush\.toml\b", step))
+    mode, group = (re.search(rf" -D?{letter} (\S+)", step) for letter in "mg")
+    if not mode or int(mode[1], 8) & 0o007 or not int(mode[1], 8) & 0o040:
+        yield "onrush.service: install onrush.toml as 0640: it may have secrets, which are no business of other accounts"
+    if not group or group[1] != settings.get("Group"):
+        yield f"onrush.service: install onrush.toml with -g {settings.get('Group')}, or the service cannot read it"
+    if at < made_at:
+        yield "onrush.service: systemd-sysusers makes the group that onrush.toml is installed with, so it comes first"
     for key, value in OUT_OF_REACH.items():
         if settings.get(key) != value:
             yield f"onrush.service: set {key}={value}"

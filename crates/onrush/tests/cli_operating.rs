@@ -5,8 +5,10 @@ mod cli_support;
 use cli_support::{ADMIN_KEY, Served, exchange, onrush, run};
 use onrush_testkit::{Authority, Postgres, Redis, RedisOptions, Tls, need, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
@@ -390,4 +392,23 @@ fn a_server_that_is_told_to_stop_while_it_starts_ends_at_once() {
     let (told, log, code) = starting.end();
     assert_eq!((told.as_str(), code), ("", Some(0)), "{log}");
     assert!(log.contains("stopping before it has started"), "{log}");
+}
+
+#[test]
+fn secrets_in_a_file_that_every_account_can_read_are_told_by_the_check_and_by_the_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [file, data, log] = ["onrush.toml", "data", "log"].map(|name| folder.path().join(name));
+    std::fs::write(&file, "admin_key = \"s3cret-s3cret-s3cret\"\n").expect("it is written");
+    for (mode, times) in [(0o644, 1), (0o640, 0)] {
+        std::fs::set_permissions(&file, Permissions::from_mode(mode)).expect("set");
+        let told = said(&run(&["config", "--check", &file.display().to_string()]));
+        let served = Served::start_with_log(&data, &log, |command| {
+            command.env("ONRUSH_CONFIG", &file);
+        });
+        assert_eq!(served.stop(), Some(0));
+        for told in [told, std::fs::read_to_string(&log).expect("a log")] {
+            assert_eq!(told.matches("admin_key: every account").count(), times, "{told}");
+            assert!(!told.contains("s3cret"), "{told}");
+        }
+    }
 }

@@ -3,12 +3,19 @@
 use super::Config;
 use super::secrets::is_this_machine;
 use super::web_address::web_address;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use toml::{Table, Value};
+
+/// What the names of settings have in them whose texts are secrets.
+const SECRET_NAMES: [&str; 6] =
+    ["admin_key", "headers", "hmac_key", "password", "scanner_key", "secret"];
 
 impl Config {
     /// What to look at, as sentences that name the place: the sale goes on with it, and may not as is
-    /// meant.
+    /// meant. `file` is where settings were read from, beside variables.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self, file: Option<&Path>) -> Vec<String> {
         let mut found = Vec::new();
         let public = self.public_url.as_deref().and_then(|url| web_address(url).ok());
         let is_https = public.as_ref().is_some_and(|uri| uri.scheme_str() == Some("https"));
@@ -26,13 +33,179 @@ impl Config {
                 "{what} takes no real money: buyers get genuine tickets for nothing"
             ));
         }
+        found.extend(file.and_then(exposed));
         found
     }
+}
+
+/// What is said of a file that has secrets and that every account of the machine can read.
+fn exposed(file: &Path) -> Option<String> {
+    let about = std::fs::metadata(file).ok()?;
+    // A pipe has been read to its end already, and might be waited for.
+    if !about.is_file() || about.permissions().mode() & 0o004 == 0 {
+        return None;
+    }
+    let table: Table = std::fs::read_to_string(file).ok()?.parse().ok()?;
+    let whole = Value::Table(table);
+    let mut found = Vec::new();
+    texts(&whole, String::new(), "", &mut found);
+    let secrets = found.into_iter().filter(|(_, name, text)| is_secret(name, text));
+    let places: Vec<String> = secrets.map(|(place, ..)| place).collect();
+    (!places.is_empty()).then(|| {
+        format!(
+            "{}: every account of this machine can read what stands there in {}; give the file the group \
+             that the server runs as (chgrp) and mode 0640 (chmod), or keep secrets in files that \
+             variables with _FILE name",
+            places.join(", "),
+            file.display()
+        )
+    })
+}
+
+/// Every text that stands at a place or below it: its place, the name of its setting, and itself.
+fn texts<'a>(
+    value: &'a Value,
+    place: String,
+    name: &'a str,
+    found: &mut Vec<(String, &'a str, &'a str)>,
+) {
+    match value {
+        Value::Table(table) => {
+            for (key, value) in table {
+                let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
+                texts(value, place, key, found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                texts(item, format!("{place}[{index}]"), name, found);
+            }
+        }
+        Value::String(text) => found.push((place, name, text)),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {}
+    }
+}
+
+/// Whether a setting's text is a secret: by the setting's name, or since it has a password or a
+/// private key in it.
+fn is_secret(name: &str, text: &str) -> bool {
+    SECRET_NAMES.iter().any(|part| name.contains(*part))
+        || text.contains("PRIVATE KEY-----")
+        || text.contains("password=")
+        || has_password(text)
+}
+
+/// Whether an address logs in with a password: `scheme://user:password@host`.
+fn has_password(address: &str) -> bool {
+    let Some((_, rest)) = address.split_once("://") else { return false };
+    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    place.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::template::{TEMPLATE, examples};
+    use std::fs::{self, Permissions};
+
+    /// A text that no example has.
+    const MARK: &str = "m4rk3r";
+    /// What shows nowhere, and is a secret only if there is a password in it.
+    const IN_PART: [&str; 5] = [
+        "kafka.options.compression.type",
+        "postgres.url",
+        "rabbitmq.url",
+        "redis.sentinels",
+        "redis.urls",
+    ];
+
+    /// Puts the mark into the place of the text with this number; `seen` counts texts.
+    fn mark(value: &mut Value, number: usize, seen: &mut usize) {
+        match value {
+            Value::String(text) => {
+                if *seen == number {
+                    *text = MARK.to_owned();
+                }
+                *seen += 1;
+            }
+            Value::Array(items) => {
+                for item in items {
+                    mark(item, number, seen);
+                }
+            }
+            Value::Table(table) => {
+                for (_, value) in table {
+                    mark(value, number, seen);
+                }
+            }
+            Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {}
+        }
+    }
+
+    #[test]
+    fn every_setting_that_shows_nowhere_is_known_as_a_secret() {
+        let examples: Table = examples().parse().unwrap();
+        let examples = Value::Table(examples);
+        let mut known = Vec::new();
+        for number in 0.. {
+            let (mut marked, mut seen) = (examples.clone(), 0);
+            mark(&mut marked, number, &mut seen);
+            if number >= seen {
+                break;
+            }
+            let mut found = Vec::new();
+            texts(&marked, String::new(), "", &mut found);
+            let (place, name, text) = found.into_iter().find(|(.., text)| *text == MARK).unwrap();
+            // What has to be an address or a word of ours, such as "embedded", is no secret.
+            let Ok(config) = marked.clone().try_into::<Config>() else { continue };
+            let begins = |names: &[&str]| names.iter().any(|name| place.starts_with(*name));
+            // Without the cluster nothing of these two sections is kept that could show.
+            let is_left_out = !cfg!(feature = "cluster") && begins(&["kafka.", "rabbitmq."]);
+            if is_left_out || begins(&IN_PART) {
+                continue;
+            }
+            let shows = format!("{config:?}").contains(MARK);
+            assert_eq!(is_secret(name, text), !shows, "{place}");
+            if !shows {
+                known.push(place);
+            }
+        }
+        assert!(known.len() >= 13, "{known:?}");
+    }
+
+    #[test]
+    fn secrets_in_a_file_that_every_account_can_read_are_named_and_not_repeated() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("onrush.toml");
+        let told = |text: &str, mode: u32| {
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            Config::parse(text).unwrap().warnings(Some(&file))
+        };
+        let postgres = |url: &str| format!("[postgres]\nurl = \"{url}\"\n");
+        let keys = "admin_key = \"s3cret-s3cret-s3cret\"\n[[webhooks]]\nname = \"crm\"\n\
+                    url = \"https://crm.example\"\nsecret = \"s3cret-s3cret-s3cr3t\"\n";
+        let redis = "[redis]\nurls = [\"redis://a\", \"rediss://:s3cret@b:1\"]\n";
+        let tls = "[tls]\ncert = \"a\"\nkey = \"-----BEGIN PRIVATE KEY-----\\ns3cret\\n\"\n";
+        for (text, places) in [
+            (keys.to_owned(), "admin_key, webhooks[0].secret: "),
+            (postgres("postgres://onrush:s3cret@db/onrush"), "postgres.url: "),
+            (postgres("postgres://onrush@db/onrush?password=s3cret"), "postgres.url: "),
+            (redis.to_owned(), "redis.urls[1]: "),
+            (tls.to_owned(), "tls.key: "),
+        ] {
+            let warnings = told(&text, 0o644);
+            assert_eq!(warnings.len(), 1, "{warnings:?}");
+            assert!(warnings[0].starts_with(places), "{warnings:?}");
+            assert!(warnings[0].contains("onrush.toml"), "{warnings:?}");
+            assert!(!warnings[0].contains("s3cr"), "{warnings:?}");
+            assert!(told(&text, 0o640).is_empty(), "{text}");
+        }
+        let harmless = postgres("postgres://onrush@db/onrush?sslmode=require");
+        for text in ["visitors_per_min = 7\n", TEMPLATE, harmless.as_str()] {
+            assert!(told(text, 0o644).is_empty(), "{text}");
+        }
+    }
 
     #[test]
     fn what_is_odd_names_its_place_and_can_be_used() {
@@ -42,7 +215,7 @@ mod tests {
         let named = |text: &str| {
             let config = Config::parse(text).unwrap();
             config.check().unwrap();
-            let warnings = config.warnings();
+            let warnings = config.warnings(None);
             let places = warnings.iter().map(|why| why.split(':').next().unwrap().to_owned());
             places.collect::<Vec<_>>().join(" ")
         };

@@ -27,7 +27,8 @@ pub(crate) fn run(args: &ConfigArgs) -> Exit {
     let read = Config::read_here(Some(file));
     match read.and_then(|config| config.check_with_files().map(|()| config)) {
         Ok(config) => {
-            config.warnings().iter().for_each(|why| say(&format!("warning: {why}")));
+            let warnings = config.warnings(Some(file));
+            warnings.iter().for_each(|why| say(&format!("warning: {why}")));
             println!("{} can be used", file.display());
             Exit::Ok
         }

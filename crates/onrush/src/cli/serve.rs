@@ -202,7 +202,7 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     if let Some(why) = shortage(&config, files) {
         tracing::warn!("{why}");
     }
-    for why in config.warnings() {
+    for why in config.warnings(args.config.as_deref()) {
         tracing::warn!("{why}");
     }
     let data = config.data.clone();
