@@ -93,6 +93,14 @@ def complaints_about_dockerfile(text):
             yield f"Dockerfile: copies from {source[1]}, which is no stage"
 
 
+def complaints_about_dockerfile_authorities(text):
+    """librdkafka's TLS is OpenSSL's, which has no authorities of its own as all other connections of the program have."""
+    last = re.split(r"(?m)^FROM ", re.sub(r"(?m)^\s*#.*\n", "", text))[-1]
+    installed = set(" ".join(re.findall(r"apt-get install ([^&\n]*)", re.sub(r"\\\n", " ", last))).split())
+    if "kafka-tls" in text and "ca-certificates" not in installed:
+        yield "Dockerfile: the last stage installs no ca-certificates, so that no broker with a public certificate is believed"
+
+
 def complaints_about_dockerfile_variables(text, known):
     for variable in re.findall(r"\bONRUSH_(\w+)=", text):
         if variable not in known:
@@ -497,6 +505,7 @@ def main():
             (TOP / "deploy/compose.yaml").read_text(),
         ),
         *complaints_about_dockerfile((TOP / "deploy/Dockerfile").read_text()),
+        *complaints_about_dockerfile_authorities((TOP / "deploy/Dockerfile").read_text()),
         *complaints_about_dockerfile_variables((TOP / "deploy/Dockerfile").read_text(), known),
         *complaints_about_unit((TOP / "deploy/systemd/onrush.service").read_text(), known),
         *complaints_about_user(
