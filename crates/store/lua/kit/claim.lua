@@ -60,6 +60,17 @@ local status = 1
 if increment > 0 and before + increment > quantity then status = 0 end
 if before + increment < 0 then status = -1 end
 
+-- A Redis that is full refuses a script at its first write only, and only one that may take memory. So
+-- that units are given back there, too, theirs is one that changes nothing: the counter lives as long as
+-- it would have.
+if status == 1 and increment < 0 then
+  local left_ms = redis.call('PTTL', counter)
+  if left_ms < 0 then
+    redis.call('PERSIST', counter)
+  else
+    redis.call('PEXPIRE', counter, string.format('%d', math.max(1, left_ms)))
+  end
+end
 if request then redis.call('SET', request, status, 'EX', request_ttl) end
 if status == 1 and increment ~= 0 then
   redis.call('INCRBY', counter, string.format('%d', increment))

@@ -36,7 +36,9 @@ if not is_hold or not holder or (deadline and tonumber(deadline) <= tonumber(now
 end
 if holder ~= user then return {'SEAT_UNAVAILABLE'} end
 
-redis.call('HSET', statuses, seat, sold)
+-- The first write takes no memory: a Redis that is full refuses a script at its first write only, and
+-- what is paid for must be sold there, too.
 redis.call('DEL', hold)
 redis.call('ZREM', deadlines, seat)
+redis.call('HSET', statuses, seat, sold)
 return {'HOLD_CONFIRMED'}

@@ -33,6 +33,8 @@ for _ = 1, ROUNDS do
     if ours then
       due[#due + 1] = {entry, keys[2], keys[3], keys[1]}
     else
+      -- Taken out first: a Redis that is full adds nothing in a script that has written nothing yet.
+      redis.call('ZREM', KEYS[1], entry)
       redis.call('ZADD', KEYS[1], '+inf', entry)
       foreign = foreign + 1
     end

@@ -68,7 +68,9 @@ for _, entry in ipairs(entries) do
   if back[entry] > 0 then reservations = reservations + 1 end
 end
 for _, entry in ipairs(broken) do
-  redis.call('ZADD', index, 'XX', string.format('%d.%06d', time[1] + AGAIN_AFTER, time[2]), entry)
+  -- Taken out first: a Redis that is full adds nothing in a script that has written nothing yet.
+  redis.call('ZREM', index, entry)
+  redis.call('ZADD', index, string.format('%d.%06d', time[1] + AGAIN_AFTER, time[2]), entry)
 end
 for _, reservation_key in ipairs(ended) do
   redis.call('HSET', reservation_key, 'status', 'expired')

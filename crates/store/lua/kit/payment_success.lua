@@ -40,8 +40,10 @@ if session[2] ~= seat then return {0, 'invalid_seat'} end
 if lock and lock ~= 'held:' .. user then return {0, 'seat_unavailable'} end
 redis.call('ZSCORE', KEYS[2], user) -- fails here, with nothing done, if the key is of another type
 
+-- The first write takes no memory: a Redis that is full refuses a script at its first write only, and
+-- what is paid for must be sold there, too.
+redis.call('ZREM', KEYS[2], user)
 redis.call('SET', KEYS[3], sold)
 redis.call('HSET', KEYS[1], 'state', 'completed')
 redis.call('EXPIRE', KEYS[1], 3600)
-redis.call('ZREM', KEYS[2], user)
 return {1, 'completed', seat}

@@ -7,6 +7,7 @@ mod cluster;
 mod command_line;
 mod expiry;
 mod files;
+mod full;
 mod gateway;
 mod places;
 mod room;
