@@ -6,6 +6,7 @@ mod claims;
 mod cluster;
 mod command_line;
 mod expiry;
+mod failover;
 mod files;
 mod full;
 mod gateway;
