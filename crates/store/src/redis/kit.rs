@@ -10,11 +10,13 @@ use onrush_tls::Certificates;
 use redis::aio::ConnectionLike;
 use redis::{RedisError, Script as Hashed, ToRedisArgs};
 use std::future::Future;
+use std::io;
 use std::pin::pin;
 use std::sync::LazyLock;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 /// Where `reserve_seats` keeps the deadlines of holds unless it is given another key.
@@ -34,6 +36,11 @@ const LOOK_AGAIN_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long Redis may take to let a worker in.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long it may take to answer a call of a worker. A client of Redis Cluster tries a call again by
+/// itself while nobody serves its keys, after pauses that grow to minutes: it would sleep on long after
+/// the failover, and nobody would hear of it.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 macro_rules! scripts {
     ($($(#[$doc:meta])* $name:ident = $file:literal;)+) => {
@@ -248,7 +255,8 @@ impl<C: ConnectionLike> ExpiryWorker<C> {
     ///
     /// # Errors
     ///
-    /// If Redis cannot be reached. What was returned before stays returned; the rest is still due.
+    /// If Redis cannot be reached, or does not answer a call within 5 s. What was returned before stays
+    /// returned; the rest is still due.
     pub async fn run_once(&mut self) -> Result<Expired, RedisError> {
         let mut done = Expired::default();
         for _ in 0..BATCHES_PER_ROUND {
@@ -263,8 +271,8 @@ impl<C: ConnectionLike> ExpiryWorker<C> {
                 keys.extend([zone, user, reservation]);
                 entries.push(entry);
             }
-            let (_, reservations, seats, broken): (u8, u64, u64, u64) =
-                Script::ExpireReservations.call(&mut self.connection, &keys, &entries).await?;
+            let expire = Script::ExpireReservations.call(&mut self.connection, &keys, &entries);
+            let (_, reservations, seats, broken): (u8, u64, u64, u64) = in_time(expire).await?;
             done.reservations += reservations;
             done.seats += seats;
             done.broken += broken;
@@ -276,17 +284,14 @@ impl<C: ConnectionLike> ExpiryWorker<C> {
                 break;
             }
         }
-        done.foreign = redis::cmd("ZCOUNT")
-            .arg(&self.index)
-            .arg("+inf")
-            .arg("+inf")
-            .query_async(&mut self.connection)
-            .await?;
+        let mut foreign = redis::cmd("ZCOUNT");
+        foreign.arg(&self.index).arg("+inf").arg("+inf");
+        done.foreign = in_time(foreign.query_async(&mut self.connection)).await?;
         Ok(done)
     }
 
-    /// Goes on, from deadline to deadline, until `stop` is done. While Redis is away it tries again
-    /// every second.
+    /// Goes on, from deadline to deadline, until `stop` is done. While Redis is away it says so, and
+    /// tries again every second.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         let mut foreign_told = 0;
@@ -331,11 +336,66 @@ impl<C: ConnectionLike> ExpiryWorker<C> {
     ///
     /// Keys are bytes: one that is no text must not stop the others.
     async fn due(&mut self) -> Result<(i64, Vec<[Vec<u8>; 4]>), RedisError> {
-        let rows: Vec<redis::Value> =
-            Script::DueReservations.call(&mut self.connection, &[&self.index], &[BATCH]).await?;
+        let keys = [&self.index];
+        let due = Script::DueReservations.call(&mut self.connection, &keys, &[BATCH]);
+        let rows: Vec<redis::Value> = in_time(due).await?;
         let mut rows = rows.into_iter().skip(1);
         let wait_ms = rows.next().map(redis::from_redis_value).transpose()?.unwrap_or(-1);
         let due = rows.map(redis::from_redis_value).collect::<Result<_, _>>()?;
         Ok((wait_ms, due))
+    }
+}
+
+/// What Redis answers, if it does so within [`ANSWER_WITHIN`].
+async fn in_time<T>(asked: impl Future<Output = Result<T, RedisError>>) -> Result<T, RedisError> {
+    timeout(ANSWER_WITHIN, asked).await.unwrap_or_else(|_| {
+        let late = format!("no answer within {} s", ANSWER_WITHIN.as_secs());
+        Err(io::Error::new(io::ErrorKind::TimedOut, late).into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onrush_testkit::Log;
+    use redis::{Cmd, Pipeline, RedisFuture, Value};
+    use std::future::pending;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A client that waits for somebody to take over, and counts what it is asked.
+    #[derive(Clone, Default)]
+    struct Waiting(Arc<AtomicUsize>);
+
+    impl ConnectionLike for Waiting {
+        fn req_packed_command<'a>(&'a mut self, _: &'a Cmd) -> RedisFuture<'a, Value> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Box::pin(pending())
+        }
+
+        fn req_packed_commands<'a>(
+            &'a mut self,
+            _: &'a Pipeline,
+            _: usize,
+            _: usize,
+        ) -> RedisFuture<'a, Vec<Value>> {
+            Box::pin(pending())
+        }
+
+        fn get_db(&self) -> i64 {
+            0
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn worker_whose_call_is_not_answered_says_so_and_calls_again() {
+        let (log, _guard) = Log::begin(tracing::Level::WARN);
+        let waiting = Waiting::default();
+        let worker = ExpiryWorker::new(waiting.clone(), EXPIRY_INDEX);
+        // While the fifth call is waited for.
+        let stop = (ANSWER_WITHIN + LOOK_AGAIN_WITHIN) * 4 + LOOK_AGAIN_WITHIN;
+        worker.run(tokio::time::sleep(stop)).await;
+        assert_eq!(waiting.0.load(Ordering::Relaxed), 5);
+        assert_eq!(log.count("no answer within 5 s"), 4, "{}", log.text());
     }
 }

@@ -5,6 +5,8 @@ use crate::texts;
 use onrush_store::redis::kit::ExpiryWorker;
 use onrush_testkit::{RedisCluster, need};
 use redis::cluster::{ClusterClient, ClusterConnection};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 struct Sale {
     connection: ClusterConnection,
@@ -111,4 +113,49 @@ async fn tagged_keys_work_on_a_cluster() {
         let paid = sale.run("payment_success", &[state, active, lock], &[event, "ada", "A1", "p1"]);
         assert_eq!(paid, ["0", "not_found"]);
     }
+}
+
+// A trap: the client of a cluster tries again by itself, and sleeps longer than the failover takes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn worker_returns_stock_after_a_failover_however_long_its_client_would_wait() {
+    let Some(mut cluster) = need(RedisCluster::start()) else { return };
+    let client = ClusterClient::new(cluster.urls()).expect("the URLs are some");
+    let sale = || Sale {
+        connection: client.get_connection().expect("the cluster runs"),
+        event: "e1".to_owned(),
+    };
+    let keys = [
+        "zone:availability:<event>:A",
+        "user:reservations:ada:<event>",
+        "reservation:<event>:b1",
+        "expiries:<event>",
+    ];
+    let mut before = sale();
+    before.redis(&["SET", keys[0], "10"]);
+    let args = ["3", "4", "ada", "b1", "A", "e1", "evening", "15000", "600"];
+    assert_eq!(before.run("reserve_seats", &keys, &args), ["1", "7", "3"]);
+    cluster.wait_until_whole().expect("replicas have all");
+
+    let (hour, day) = (3_600_000, 86_400_000);
+    let patient = ClusterClient::builder(cluster.urls()).min_retry_wait(hour).max_retry_wait(day);
+    let connection = patient.build().expect("the URLs are some").get_async_connection().await;
+    let index = before.key(keys[3]);
+    let worker = ExpiryWorker::new(connection.expect("the cluster runs"), index.clone());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(worker.run(async {
+        let _ = stopped.await;
+    }));
+    cluster.kill_primary_of(&index).expect("somebody serves it");
+    cluster.wait_for_failover(&index).expect("its replica takes over");
+
+    let mut after = sale();
+    let entry = after.redis(&["ZRANGE", keys[3], "0", "-1"]).concat();
+    after.redis(&["ZADD", keys[3], "1000.5", &entry]);
+    let began = Instant::now();
+    while after.redis(&["GET", keys[0]]) != ["10"] {
+        assert!(began.elapsed() < Duration::from_secs(120), "the worker comes");
+        tokio::task::yield_now().await;
+    }
+    stop.send(()).expect("the worker runs");
+    running.await.expect("the worker ends");
 }
