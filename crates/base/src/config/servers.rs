@@ -85,8 +85,8 @@ impl RedisSettings {
                 "redis.urls: several servers are a cluster; set redis.cluster to true".into()
             );
         }
-        // An event that is looked at once in eleven sweeps must not seem to have been away, which is
-        // said of one that nobody has looked at for half a minute.
+        // An event that is passed over for ten seconds and looked at a sweep later must not seem to
+        // have been away, which is said of one that nobody has looked at for half a minute.
         if !(1..=MAX_SWEEP_MS).contains(sweep_ms) {
             return Err(format!("redis.sweep_ms: use 1 to {MAX_SWEEP_MS}"));
         }

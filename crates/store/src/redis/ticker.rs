@@ -3,8 +3,9 @@
 //! Every node looks at every event from time to time, so that the deadlines of a node that died are
 //! met; in between it looks at an event when something changed there, and when it said that
 //! something will be due. The scripts look at capacity and outflow themselves, so that any number
-//! of nodes may run them. An event in which nothing can be due is looked at less often, though
-//! often enough that nobody takes it for one that was away.
+//! of nodes may run them. An event in which nothing is due for a while is looked at less often, and at
+//! the very time of its next deadline. Whoever set an earlier one looks at it then; should that node
+//! die before, the others find it within [`IDLE_SWEEPS`] and one more.
 
 use super::hindrance;
 use super::keys;
@@ -26,8 +27,11 @@ use tokio::time::{Instant, sleep_until};
 const AT_ONCE: u32 = 32;
 /// How often a tick goes on looking for who lapses: each time it looks at some thousand places.
 const LOOKS: usize = 32;
-/// An event in which nothing can be due is looked at in every so many sweeps.
+/// An event in which nothing is due for longer than so many sweeps is passed over in as many.
 const IDLE_SWEEPS: u32 = 10;
+/// Nor is it passed over for longer, however long a sweep is: one that nobody looks at for half a minute
+/// is taken for one that was away.
+const IDLE_AT_MOST: Duration = Duration::from_secs(10);
 /// Events that are looked at in the same moment; of those in trouble as many again.
 const EVENTS_AT_ONCE: usize = 8;
 /// A look that takes longer is trouble: it keeps nobody waiting from then on.
@@ -48,6 +52,14 @@ pub(super) struct Ticked {
     pub(super) count: u32,
     /// When the next is due; `Time(0)` whatever the clock says.
     pub(super) next: Option<Time>,
+}
+
+impl Ticked {
+    /// How long it is until the next is due; `None` if nothing is to come.
+    fn wait(&self) -> Option<Duration> {
+        let wait_ms = self.next?.since_ms(self.at);
+        Some(Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)))
+    }
 }
 
 #[derive(Deserialize)]
@@ -157,7 +169,7 @@ struct Planned {
     at: Option<Instant>,
     looked_at: Option<Instant>,
     running: bool,
-    /// Sweeps to pass over, because nothing can be due.
+    /// Sweeps to pass over, because nothing is due for longer.
     idle: u32,
     /// Whether the last look failed, or the one that runs takes long.
     is_troubled: bool,
@@ -174,19 +186,23 @@ impl Planned {
 /// What came of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Looked {
-    /// Something will be due, or may be.
+    /// Something will be due soon, or may be.
     Busy,
-    /// Nothing can be due.
-    Idle,
+    /// Nothing is due within so many sweeps.
+    Idle { sweeps: u32 },
     /// The event is out of reach.
     Troubled,
 }
 
 impl Looked {
-    fn of(ticked: &Result<Ticked, Failure>) -> Self {
+    fn of(ticked: &Result<Ticked, Failure>, sweep: Duration) -> Self {
         match ticked {
-            Ok(Ticked { next: None, .. }) => Self::Idle,
-            Ok(Ticked { next: Some(_), .. }) | Err(Failure::Refused(_)) => Self::Busy,
+            Ok(ticked) => {
+                let sweeps = idle_sweeps(sweep);
+                let is_soon = ticked.wait().is_some_and(|wait| wait <= sweep * sweeps);
+                if is_soon { Self::Busy } else { Self::Idle { sweeps } }
+            }
+            Err(Failure::Refused(_)) => Self::Busy,
             Err(
                 Failure::Busy { .. }
                 | Failure::DiskLow
@@ -197,6 +213,12 @@ impl Looked {
             ) => Self::Troubled,
         }
     }
+}
+
+/// How many sweeps of that length an event is passed over at most.
+fn idle_sweeps(sweep: Duration) -> u32 {
+    let within = IDLE_AT_MOST.as_millis() / sweep.as_millis().max(1);
+    u32::try_from(within).map_or(IDLE_SWEEPS, |within| within.min(IDLE_SWEEPS))
 }
 
 impl Plan {
@@ -274,7 +296,10 @@ impl Plan {
         if let Some(planned) = self.events.get_mut(event) {
             *self.running.lane(planned.is_troubled) -= 1;
             planned.running = false;
-            planned.idle = if looked == Looked::Idle { IDLE_SWEEPS } else { 0 };
+            planned.idle = match looked {
+                Looked::Idle { sweeps } => sweeps,
+                Looked::Busy | Looked::Troubled => 0,
+            };
             planned.is_troubled = looked == Looked::Troubled;
         }
     }
@@ -340,7 +365,7 @@ pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
                     (error.id(), Err(Failure::Unreachable))
                 });
                 let event = running.remove(&task).expect("who looks is known");
-                plan.done(&event, Looked::of(&ticked));
+                plan.done(&event, Looked::of(&ticked, sweep));
                 plan_next(&mut plan, &event, &ticked);
             }
         }
@@ -376,14 +401,13 @@ async fn look(node: &Node, event: &EventId, is_unlisted: bool) -> Result<Ticked,
 fn plan_next(plan: &mut Plan, event: &EventId, ticked: &Result<Ticked, Failure>) {
     let now = Instant::now();
     match ticked {
-        Ok(Ticked { at, count, next: Some(next) }) => {
-            let wait_ms = u64::try_from(next.since_ms(*at)).unwrap_or(0);
+        Ok(ticked) => {
+            let Some(wait) = ticked.wait() else { return };
             // What is due and yet was not done is somebody else's turn: it is not asked for without a pause.
-            let pause = if wait_ms == 0 && *count == 0 { COALESCE } else { Duration::ZERO };
-            let wait = Duration::from_millis(wait_ms).min(Duration::from_secs(3_600));
-            plan.look(event, now + wait.max(pause));
+            let is_others = wait.is_zero() && ticked.count == 0;
+            let pause = if is_others { COALESCE } else { Duration::ZERO };
+            plan.look(event, now + wait.min(Duration::from_secs(3_600)).max(pause));
         }
-        Ok(Ticked { next: None, .. }) => {}
         Err(Failure::Refused(_)) => {}
         Err(
             failure @ (Failure::Busy { .. }
@@ -401,13 +425,23 @@ fn plan_next(plan: &mut Plan, event: &EventId, ticked: &Result<Ticked, Failure>)
 
 #[cfg(test)]
 mod tests {
-    use super::{COALESCE, EVENTS_AT_ONCE, IDLE_SWEEPS, Looked, MOST_AT_ONCE, Plan, SLOW};
+    use super::{
+        COALESCE, EVENTS_AT_ONCE, IDLE_SWEEPS, Looked, MOST_AT_ONCE, Plan, SLOW, Ticked, plan_next,
+    };
+    use crate::engine::Failure;
+    use onrush_core::Time;
     use onrush_core::ids::EventId;
     use std::time::Duration;
     use tokio::time::Instant;
 
     fn event(id: &str) -> EventId {
         id.parse().expect("an id")
+    }
+
+    /// A look that did nothing, and found that the next is due so much later.
+    fn ticked(wait_ms: Option<i64>) -> Result<Ticked, Failure> {
+        let at = Time(1_800_000_000_000);
+        Ok(Ticked { at, count: 0, next: wait_ms.map(|wait_ms| at.plus_ms(wait_ms)) })
     }
 
     #[test]
@@ -450,7 +484,8 @@ mod tests {
                 // Event b has nothing that could become due.
                 let index = usize::from(found == event("b"));
                 looked_at[index] += 1;
-                plan.done(&found, if index == 1 { Looked::Idle } else { Looked::Busy });
+                let idle = Looked::Idle { sweeps: IDLE_SWEEPS };
+                plan.done(&found, if index == 1 { idle } else { Looked::Busy });
             }
             now += sweep / 2;
         }
@@ -460,6 +495,56 @@ mod tests {
         plan.look_soon(&event("b"), now);
         assert_eq!(plan.take_due(now), Some(event("a")));
         assert_eq!(plan.take_due(now), Some(event("b")), "what changes is looked at, idle or not");
+    }
+
+    #[test]
+    fn an_event_is_idle_if_nothing_is_due_for_longer_than_it_is_passed_over() {
+        let (second, slow) = (Duration::from_secs(1), Duration::from_millis(2_500));
+        let day_ms = 86_400_000;
+        for (sweep, wait_ms, expected) in [
+            (second, None, Looked::Idle { sweeps: IDLE_SWEEPS }),
+            (second, Some(day_ms), Looked::Idle { sweeps: IDLE_SWEEPS }),
+            (second, Some(10_001), Looked::Idle { sweeps: IDLE_SWEEPS }),
+            (second, Some(10_000), Looked::Busy),
+            (second, Some(0), Looked::Busy),
+            // Due whatever the clock says.
+            (second, Some(-1_800_000_000_000), Looked::Busy),
+            (second / 20, Some(501), Looked::Idle { sweeps: IDLE_SWEEPS }),
+            (second / 20, Some(500), Looked::Busy),
+            // Ten of these would be close to the half minute after which an event counts as away.
+            (slow, Some(day_ms), Looked::Idle { sweeps: 4 }),
+            (slow, None, Looked::Idle { sweeps: 4 }),
+            (slow, Some(10_000), Looked::Busy),
+        ] {
+            let looked = Looked::of(&ticked(wait_ms), sweep);
+            assert_eq!(looked, expected, "{wait_ms:?} ms, looked at every {sweep:?}");
+        }
+    }
+
+    /// Nobody tells a node of a deadline that another one has set.
+    #[test]
+    fn a_deadline_far_off_is_met_when_it_comes_and_an_earlier_one_found_within_eleven_sweeps() {
+        let (sweep, events) = (Duration::from_secs(1), [event("a")]);
+        let (begun, mut plan) = (Instant::now(), Plan::default());
+        plan.sweep(&events, begun, sweep);
+        assert_eq!(plan.take_due(begun), Some(event("a")));
+        let found = ticked(Some(30_000));
+        plan.done(&event("a"), Looked::of(&found, sweep));
+        plan_next(&mut plan, &event("a"), &found);
+        let exact = plan.events[&event("a")].at.expect("it is looked at when the deadline comes");
+        let wait = Duration::from_secs(30);
+        assert!((begun + wait..=Instant::now() + wait).contains(&exact));
+        for nth in 1..=IDLE_SWEEPS {
+            plan.sweep(&events, begun + sweep * nth, sweep);
+        }
+        assert_eq!(plan.next(), Some(exact), "ten sweeps passed over it");
+        let last = begun + sweep * (IDLE_SWEEPS + 1);
+        plan.sweep(&events, last, sweep);
+        assert_eq!(plan.take_due(last), Some(event("a")), "what others have set is found");
+        // From here on the deadline is near, and each sweep looks again.
+        plan.done(&event("a"), Looked::of(&ticked(Some(9_000)), sweep));
+        plan.sweep(&events, last + sweep, sweep);
+        assert_eq!(plan.take_due(last + sweep), Some(event("a")));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod audit;
 mod cluster;
 mod copies;
 mod counts;
+mod deadlines;
 mod draws;
 mod encrypted;
 mod failover;
