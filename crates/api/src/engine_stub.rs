@@ -26,6 +26,8 @@ pub(crate) struct EngineStub<F> {
     pub(crate) reach: Option<Result<(), Failure>>,
     /// What keeps it from changing anything.
     pub(crate) hindrance: Option<Hindrance>,
+    /// Whether its servers have no memory left.
+    pub(crate) is_full: bool,
     /// What is told of an event when this is asked.
     pub(crate) told: F,
     /// What its feed has; after that nothing comes.
@@ -45,6 +47,7 @@ impl<F: Fn(&EventId, &Query) -> Told> EngineStub<F> {
             events: Vec::new(),
             reach: Some(Ok(())),
             hindrance: None,
+            is_full: false,
             told,
             feed: FeedPage::new(),
             committed: AtomicU64::default(),
@@ -84,6 +87,10 @@ impl<F: Fn(&EventId, &Query) -> Told + Send + Sync + 'static> Engine for EngineS
 
     fn hindrance(&self) -> Option<Hindrance> {
         self.hindrance
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full
     }
 
     fn subscribe(&self, after: Seq) -> Box<dyn Feed> {

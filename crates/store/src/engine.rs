@@ -250,6 +250,12 @@ pub trait Engine: Send + Sync + 'static {
         None
     }
 
+    /// Whether servers of the engine refused something new within the last minute, as their memory is
+    /// full: [`Failure::DiskLow`]. What is under way goes on there.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// The feed of all events after `after` ([`Seq::default`] is the beginning).
     fn subscribe(&self, after: Seq) -> Box<dyn Feed>;
 

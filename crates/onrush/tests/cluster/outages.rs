@@ -10,6 +10,8 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Headers, Message};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Units there are.
@@ -121,6 +123,57 @@ fn node_without_redis_stays_ready_says_so_and_asks_buyers_to_come_back() {
     until("that it is reached", || (health() == "ready\n").then_some(()));
     until("a hold", || (hold(&deployment).0 == 201).then_some(()));
     deployment.audit();
+}
+
+#[test]
+fn node_whose_redis_is_full_stays_ready_and_says_so() {
+    let start = || {
+        let mut deployment = Deployment::start(0)?;
+        let node = deployment.start_node(|node| {
+            node.args(["--operator-listen", "127.0.0.1:0"]);
+        });
+        deployment.nodes.push(node);
+        Ok(deployment)
+    };
+    let Some(mut deployment) = need(start()) else { return };
+    let event = json!({"event": "e", "title": "Show", "currency": "EUR", "room": null});
+    create(&deployment, &event, &[("ga", 9, 0)]);
+    let buyer = deployment.nodes[0].visitor();
+    let operator = deployment.nodes[0].operator.expect("it listens");
+    let full = "Redis refused something new";
+    let health = || {
+        let output = run(&["health", "--address", &operator.to_string()]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}{output:?}");
+        said
+    };
+    let is_shown = |row: &str| metrics(operator).lines().any(|line| line == row);
+    let hold = |deployment: &Deployment| {
+        let wish = r#"{"pools":{"ga":1}}"#;
+        deployment.nodes[0].ask("POST", "/api/v1/events/e/bookings", &buyer, "h", wish)
+    };
+    assert!(!health().contains(full));
+    assert!(is_shown("onrush_redis_full 0"));
+
+    deployment.redis.one().command(&["CONFIG", "SET", "maxmemory", "1"]).expect("Redis answers");
+    let (status, answer) = hold(&deployment);
+    assert_eq!((status, &answer["code"]), (503, &json!("DISK_LOW")), "{answer}");
+    assert!(health().contains(full), "{}", health());
+    assert!(is_shown("onrush_redis_full 1"), "{}", metrics(operator));
+
+    deployment.redis.one().command(&["CONFIG", "SET", "maxmemory", "0"]).expect("Redis answers");
+    until("a hold", || (hold(&deployment).0 == 201).then_some(()));
+    deployment.audit();
+}
+
+/// What the operator's listener shows.
+fn metrics(operator: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(operator).expect("it listens");
+    let request = "GET /metrics HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("it is sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it is text");
+    text
 }
 
 /// Reads what Kafka has, and looks at the order on the way.

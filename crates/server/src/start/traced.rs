@@ -43,6 +43,10 @@ impl Engine for Traced {
         self.0.hindrance()
     }
 
+    fn is_full(&self) -> bool {
+        self.0.is_full()
+    }
+
     fn subscribe(&self, after: Seq) -> Box<dyn Feed> {
         self.0.subscribe(after)
     }

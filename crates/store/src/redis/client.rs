@@ -83,10 +83,7 @@ impl From<ClientError> for Failure {
         match error {
             // Whoever looks after the server is told by the look of each sweep, or where a script met it.
             ClientError::Unreachable(_) | ClientError::Refuses(_) => Self::Unreachable,
-            ClientError::OutOfMemory => {
-                tracing::error!(%error, "nothing new is sold");
-                Self::DiskLow
-            }
+            ClientError::OutOfMemory => Self::DiskLow,
             ClientError::Answered(_) => {
                 tracing::error!(%error, "an error that no script of ours should make");
                 Self::Faulty
@@ -359,7 +356,7 @@ impl Client {
         };
         if is_refused_function(&error) {
             self.do_without(&error);
-        } else {
+        } else if error.code() != Some("OOM") {
             // Whoever calls it is told of it as well, or reaches another server.
             tracing::warn!(%error, library = library.name, "Redis does not take a function");
         }

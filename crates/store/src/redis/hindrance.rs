@@ -1,5 +1,6 @@
 //! A server that answers and changes nothing is noticed by looking, before somebody is told so who paid.
-//! One of a cluster is noticed by what it refuses: a look finds that another one takes writes.
+//! One of a cluster is noticed by what it refuses: a look finds that another one takes writes. So is one
+//! whose memory is full, as a look goes on there like most of a sale.
 
 use super::client::ClientError;
 use super::node::Node;
@@ -15,7 +16,8 @@ use std::time::{Duration, Instant};
 const LOOK: &str = "#!lua flags=allow-oom\nreturn redis.call('TIME')";
 
 /// How often it is said that scripts are refused. What is sold on other servers does not tell that it
-/// is over, and each event there looks at its deadlines every second.
+/// is over, and each event there looks at its deadlines every second; a full server refuses everybody who
+/// comes. Instruments show for as long that one was full.
 const SAID_EVERY: Duration = Duration::from_secs(60);
 
 /// What was found last.
@@ -25,6 +27,17 @@ pub(super) struct Found {
     looked: Mutex<Option<Hindrance>>,
     /// By a script, and when that was said.
     met: Mutex<Option<(Hindrance, Instant)>>,
+    /// Whether a script was refused for memory.
+    full: Mutex<Option<Full>>,
+}
+
+/// A server whose memory is full.
+#[derive(Clone, Copy, Debug)]
+struct Full {
+    /// When it refused a script last.
+    refused: Instant,
+    /// When that was said last.
+    said: Instant,
 }
 
 impl Found {
@@ -32,13 +45,36 @@ impl Found {
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a script was refused for memory within the last minute.
+    pub(super) fn is_full(&self) -> bool {
+        self.was_full(Instant::now())
+    }
+
+    fn was_full(&self, now: Instant) -> bool {
+        let full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        full.is_some_and(|full| now.saturating_duration_since(full.refused) < SAID_EVERY)
+    }
+
     /// Takes note of a script about an event that failed, and says so if that is news.
     pub(super) fn meet(&self, event: &EventId, error: &ClientError) {
-        if let ClientError::Refuses(why) = error
-            && self.is_news(*why, Instant::now())
-        {
-            tracing::error!(%why, %event, "nothing is sold of this event, nor of others on its server");
+        let now = Instant::now();
+        let (what, is_news) = match error {
+            ClientError::Refuses(why) => ("nothing is sold", self.is_news(*why, now)),
+            ClientError::OutOfMemory => ("nothing new is sold", self.is_full_news(now)),
+            ClientError::Unreachable(_) | ClientError::Answered(_) => return,
+        };
+        if is_news {
+            tracing::error!(%error, %event, "{what} of this event, nor of others on its server");
         }
+    }
+
+    /// Takes note that a script was refused for memory; whether that is to be said.
+    fn is_full_news(&self, now: Instant) -> bool {
+        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = full.map(|full| full.said);
+        let said = said.filter(|said| now.saturating_duration_since(*said) < SAID_EVERY);
+        *full = Some(Full { refused: now, said: said.unwrap_or(now) });
+        said.is_none()
     }
 
     /// Whether it is to be said that a script was refused: neither a look has said so, nor a script just
@@ -119,5 +155,19 @@ mod tests {
             assert_eq!(found.is_news(why, now), is_news, "{why:?} after {after_s} s");
             assert_eq!(found.last(), look.as_ref().err().map(|_| few), "scripts change no look");
         }
+    }
+
+    #[test]
+    fn a_full_server_is_told_of_once_a_minute_and_shown_for_a_minute_after_the_last_refusal() {
+        let (found, begun) = (Found::default(), Instant::now());
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        assert!(!found.was_full(begun));
+        for (after_s, is_news) in [(0, true), (1, false), (59, false), (60, true), (100, false)] {
+            assert_eq!(found.is_full_news(after(after_s)), is_news, "after {after_s} s");
+            assert!(found.was_full(after(after_s)));
+        }
+        assert!(found.was_full(after(159)));
+        assert!(!found.was_full(after(160)), "nobody was refused for a minute");
+        assert!(found.is_full_news(after(160)), "and then somebody is");
     }
 }

@@ -330,6 +330,10 @@ impl Engine for RedisEngine {
         self.node.hindrance.last()
     }
 
+    fn is_full(&self) -> bool {
+        self.node.hindrance.is_full()
+    }
+
     fn subscribe(&self, after: Seq) -> Box<dyn Feed> {
         let archive = Arc::clone(&self.node.archive);
         Box::new(ArchiveFeed::new(after, archive, self.node.stops()))

@@ -4,7 +4,7 @@ use crate::stage::{MemoryArchive, flash_sale, free_units, hold, open, options, u
 use onrush_core::Command;
 use onrush_store::redis::{Options, RedisEngine};
 use onrush_store::{Engine, Failure, Hindrance};
-use onrush_testkit::{Redis, RedisOptions, need};
+use onrush_testkit::{Log, Redis, RedisOptions, need};
 use std::time::{Duration, Instant};
 
 /// A node that does only what it is asked to.
@@ -84,7 +84,13 @@ async fn a_full_redis_sells_nothing_new_and_changes_nothing() {
     let event = flash_sale(&engine, 10).await;
     hold(&engine, &event, "ada", "b1").await.expect("units are free");
     redis.command(&["CONFIG", "SET", "maxmemory", "1"]).expect("Redis answers");
-    assert_eq!(hold(&engine, &event, "bob", "b2").await, Err(Failure::DiskLow));
+    assert!(!engine.is_full(), "nobody was refused yet");
+    let (log, _guard) = Log::begin(tracing::Level::ERROR);
+    for buyer in ["bob", "cyd", "dan"] {
+        assert_eq!(hold(&engine, &event, buyer, "b2").await, Err(Failure::DiskLow));
+    }
+    assert_eq!(log.count("raise its maxmemory"), 1, "once for all buyers: {}", log.text());
+    assert!(engine.is_full());
     engine.reach().await.expect("most of the sale goes on");
     redis.command(&["CONFIG", "SET", "maxmemory", "0"]).expect("Redis answers");
     assert_eq!(free_units(&engine, &event).await, 9, "nothing was taken");

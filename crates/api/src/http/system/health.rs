@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const UNREACHABLE: &str =
     "engine: Redis cannot be reached; what needs it answers ENGINE_UNREACHABLE until it can\n";
 const SILENT: &str = "engine: it has not answered for a second\n";
+const FULL: &str = "engine: Redis refused something new within the last minute, as its memory is full; \
+    what is under way goes on; raise its maxmemory\n";
 
 /// 200 as long as anything answers.
 pub async fn healthz() -> &'static str {
@@ -34,8 +36,10 @@ pub async fn readyz(State(operator): State<Operator>) -> Result<String, Problem>
         Some(state) => {
             let (ready, publishers) = tokio::join!(ready(state), state.nodes.publishers());
             let away = ready?.unwrap_or_default();
+            let full = full(&*state.sale.engine);
             let elsewhere = publishers.iter().filter_map(trouble);
-            Ok(format!("{READY}{away}{}", details(&state.sagas)) + &elsewhere.collect::<String>())
+            let lines = format!("{READY}{away}{full}{}", details(&state.sagas));
+            Ok(lines + &elsewhere.collect::<String>())
         }
         None => Err(not_ready()),
     }
@@ -68,6 +72,11 @@ fn trouble(figures: &PublisherFigures) -> Option<String> {
     }
     let behind = behind.map_or(String::new(), |behind| format!(", {behind} decisions behind"));
     Some(format!("{name}: not connected{behind}; failed {failed} times, and the log says why\n"))
+}
+
+/// A line about servers whose memory is full. All nodes have the same, and what was begun there goes on.
+fn full(engine: &dyn Engine) -> &'static str {
+    if engine.is_full() { FULL } else { "" }
 }
 
 /// What is asked of the engine first, which tells whether it can be reached.
@@ -150,6 +159,15 @@ mod tests {
                 Reach::Stopped => Some("stopped".into()),
             };
             assert_eq!(found.as_deref(), expected, "{what}");
+        }
+    }
+
+    #[tokio::test]
+    async fn engine_whose_servers_are_full_answers_and_has_a_line() {
+        for (is_full, line) in [(false, ""), (true, FULL)] {
+            let engine = EngineStub { is_full, ..EngineStub::telling(|_: &_, _: &_| None) };
+            assert!(matches!(reach(&engine).await, Reach::Answers));
+            assert_eq!(full(&engine), line);
         }
     }
 }

@@ -167,6 +167,9 @@ fn engine(sheet: &mut Sheet, groups: &Groups) {
     sheet.histogram("commit", help, alone(commit));
     let help = "Decisions that this node knows of and the archive has not";
     sheet.gauge("unarchived_decisions", help, alone(unarchived));
+    let help = "Whether Redis refused something new within the last minute, as its memory is full";
+    let is_full = u64::from(groups.sale.engine.is_full());
+    sheet.gauge("redis_full", help, alone(is_full));
     copies(sheet, held);
     let committed = groups.sale.engine.committed().0;
     sheet.gauge("committed_seq", "The number of the last committed decision", alone(committed));
