@@ -1,5 +1,6 @@
 /** What is being edited, and what is chosen in it: the one place where the editor's state changes. */
 import { isSameMove } from "./model/arrange";
+import { renameCategory } from "./model/categories";
 import { areasOf, emptyPlan, type Keys, type Plan, placesOf } from "./model/document";
 import { begin, type History, redo, step, undo } from "./model/history";
 import { type Draft, Shelf } from "./model/stored";
@@ -7,12 +8,29 @@ import { type Draft, Shelf } from "./model/stored";
 /** A draft is stored this long after its last change. */
 const STORE_AFTER_MS = 400;
 
+/**
+ * What is typed for a category. Steps share it for as long as the category goes on: a step back takes no
+ * price back, and what is typed after it is there after a step on.
+ */
+class TypedPrice {
+  /** In whole units of the currency. */
+  major = $state<number | null>(null);
+
+  constructor(major: number | null = null) {
+    this.major = major;
+  }
+}
+
+/** What a step leads to: a plan, and what is typed for its categories, by their names in it. */
+interface Stage {
+  plan: Plan;
+  prices: ReadonlyMap<string, TypedPrice>;
+}
+
 export class Editor {
   readonly event: string;
-  #history = $state.raw<History<Plan>>(begin(emptyPlan("", "")));
+  #history = $state.raw<History<Stage>>(begin({ plan: emptyPlan("", ""), prices: new Map() }));
   #chosen = $state.raw<Keys>(new Set());
-  /** What was typed for each category, by its name. */
-  prices = $state<Record<string, number | null>>({});
   /** The seat at which a list is: marked on the board. */
   current = $state<number>();
   /** There was one from before. */
@@ -30,8 +48,7 @@ export class Editor {
     this.event = event;
     this.#shelf = shelf;
     this.isRestored = draft !== undefined;
-    this.#history = begin(draft?.plan ?? fresh);
-    this.prices = draft?.prices ?? {};
+    this.#history = begin(stageOf(draft ?? { plan: fresh, prices: {} }));
   }
 
   /** The editor for an event: with the draft that is in this browser, else with a fresh plan. */
@@ -41,7 +58,17 @@ export class Editor {
   }
 
   get plan(): Plan {
-    return this.#history.present;
+    return this.#history.present.plan;
+  }
+
+  /** What is typed for each category, by its name. */
+  get prices(): Draft["prices"] {
+    return Object.fromEntries([...this.#history.present.prices].map(([name, { major }]) => [name, major]));
+  }
+
+  /** The same for one of them. */
+  priceOf(category: string): number | null | undefined {
+    return this.#history.present.prices.get(category)?.major;
   }
 
   get chosen(): Keys {
@@ -58,7 +85,8 @@ export class Editor {
 
   /** A step on, or on with a move that goes on; `chosen` is what is chosen after it, if not the same. */
   change(plan: Plan, chosen: Keys = this.#chosen): void {
-    this.#go(step(this.#history, plan, performance.now(), isSameMove), chosen);
+    if (plan === this.plan) this.#go(this.#history, chosen);
+    else this.#step({ plan, prices: withAll(this.#history.present.prices, plan) }, chosen);
   }
 
   undo(): void {
@@ -80,13 +108,32 @@ export class Editor {
     this.#chosen = chosen;
   }
 
-  /** What is typed for a category goes on with its new name. */
-  renamePrice(from: string, to: string): void {
-    this.prices[to] = this.prices[from] ?? null;
-    delete this.prices[from];
+  /** Types a price for a category. That is no step: a step back leaves what is typed in its field. */
+  typePrice(category: string, major: number | null): void {
+    const price = this.#history.present.prices.get(category);
+    if (price) price.major = major;
+    this.keep();
   }
 
-  #go(history: History<Plan>, chosen: Keys): void {
+  /** Calls a category something else, and what is typed for it with it. Whether the plan lets it. */
+  renameCategory(from: string, to: string): boolean {
+    const plan = renameCategory(this.plan, from, to);
+    if (plan === this.plan) return false;
+    const prices = new Map(this.#history.present.prices);
+    const price = prices.get(from);
+    prices.delete(from);
+    // One of the new name may have been taken out: steps back have its price.
+    if (price) prices.set(to, price);
+    this.#step({ plan, prices: withAll(prices, plan) }, this.#chosen);
+    return true;
+  }
+
+  #step(next: Stage, chosen: Keys): void {
+    const isRepeat = (present: Stage, next: Stage) => isSameMove(present.plan, next.plan);
+    this.#go(step(this.#history, next, performance.now(), isRepeat), chosen);
+  }
+
+  #go(history: History<Stage>, chosen: Keys): void {
     this.#history = history;
     // Whatever was taken out is chosen no more.
     const there = new Set([...placesOf(this.plan), ...areasOf(this.plan)].map(({ key }) => key));
@@ -107,7 +154,7 @@ export class Editor {
     if (this.#timer === undefined && !isOnPurpose) return this.#storing;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const draft = { plan: this.plan, prices: $state.snapshot(this.prices) };
+    const draft = { plan: this.plan, prices: this.prices };
     this.#storing = this.#storing.then(async () => {
       const came = await this.#shelf.put(draft, isOnPurpose);
       if (this.#timer === undefined || came === "elsewhere") this.keeping = came;
@@ -117,18 +164,27 @@ export class Editor {
 
   /** Stores the draft as well as a page can that goes at once. */
   leave(): void {
-    if (this.keeping === "soon") {
-      this.#shelf.leave({ plan: this.plan, prices: $state.snapshot(this.prices) });
-    }
+    if (this.keeping === "soon") this.#shelf.leave({ plan: this.plan, prices: this.prices });
     void this.store();
   }
 
-  /** Goes on with the draft of another page, as a step that can be undone. */
+  /** Goes on with the draft of another page and its prices, as a step that can be undone. */
   async takeOther(): Promise<void> {
     const draft = await this.#shelf.take();
     if (draft === undefined) return;
-    this.prices = draft.prices;
     this.keeping = "soon";
-    this.change(draft.plan, new Set());
+    this.#step(stageOf(draft), new Set());
   }
+}
+
+function stageOf({ plan, prices }: Draft): Stage {
+  const typed = Object.entries(prices).map(([name, major]) => [name, new TypedPrice(major)] as const);
+  return { plan, prices: withAll(new Map(typed), plan) };
+}
+
+/** These prices, with one to be typed for each category of the plan: later steps find it there. */
+function withAll(prices: Stage["prices"], plan: Plan): Stage["prices"] {
+  const fresh = plan.categories.filter(({ name }) => !prices.has(name));
+  if (fresh.length === 0) return prices;
+  return new Map([...prices, ...fresh.map(({ name }) => [name, new TypedPrice()] as const)]);
 }
