@@ -1,9 +1,13 @@
 /** Which chairs of a plan are on sale already under other ids, and when that is asked about. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { fitSize, moveBy } from "../../src/admin/plan/model/arrange";
 import type { Plan } from "../../src/admin/plan/model/document";
-import { planOf } from "../../src/admin/plan/model/file";
-import { countTwins } from "../../src/admin/plan/send";
+import { planOf, seatsOf } from "../../src/admin/plan/model/file";
+import { numberRows } from "../../src/admin/plan/model/number";
+import { twinsOf } from "../../src/admin/plan/model/twins";
+import { findTwins } from "../../src/admin/plan/send";
 import { TwinCheck } from "../../src/admin/plan/twin-check.svelte";
+import { hall } from "./plans";
 
 interface Chair {
   id: string;
@@ -81,8 +85,92 @@ const CASES: [what: string, there: Chair[], plan: Chair[], twins: number][] = [
 
 test.each(CASES)("a plan would sell twice: %s", async (_, there, chairs, twins) => {
   onSale = there;
-  expect(await countTwins("house", planWith(chairs))).toBe(twins);
+  expect(await findTwins("house", planWith(chairs))).toEqual({ count: twins, isMoved: false });
   expect(asked).toEqual(["/api/v1/events/house/seats"]);
+});
+
+/** Three rows of four. */
+const BLOCK: Chair[] = ["A", "B", "C"].flatMap((row, back) =>
+  [1, 2, 3, 4].map((number) => ({ id: `${row}-${number}`, x: 25 * number, y: 30 + 30 * back })),
+);
+/** Places that hundredths do not tell. */
+const THIRDS = BLOCK.map((chair) => ({ ...chair, x: (chair.x! * 76) / 75 }));
+
+/** These chairs that far away, with the editor's rounding, and with other ids. */
+function moved(chairs: Chair[], x: number, y: number, prefix = "new-"): Chair[] {
+  const rounded = (place: number) => Math.round(place * 100) / 100;
+  return chairs.map((it) => ({ id: prefix + it.id, x: rounded(it.x! + x), y: rounded(it.y! + y) }));
+}
+
+const [EAST, NORTH] = [moved(BLOCK, 500, 0, "E-"), moved(BLOCK, 1_000, 0, "N-")];
+const LAST_ROW = BLOCK.filter(({ id }) => id.startsWith("C"));
+
+const MOVED: [what: string, there: Chair[], plan: Chair[], twins: number][] = [
+  ["each chair of a house that was moved a little", BLOCK, moved(BLOCK, 5, 0), 12],
+  ["each chair of a house that was moved half a seat", BLOCK, moved(BLOCK, -12.5, 15), 12],
+  ["each chair of a house that was moved by one seat", BLOCK, moved(BLOCK, 25, 0), 12],
+  ["each chair of a house that was moved far", BLOCK, moved(BLOCK, 543.21, -90.5), 12],
+  ["each chair whose place was rounded as it was moved", THIRDS, moved(THIRDS, 7.005, 0), 12],
+  ["no chair that was moved with its id", BLOCK, moved(BLOCK, 5, 5, ""), 0],
+  [
+    "the chairs of a house that was moved whose row is called something else",
+    BLOCK,
+    [...moved(BLOCK.slice(0, 8), 5, 0, ""), ...moved(LAST_ROW, 5, 0)],
+    4,
+  ],
+  [
+    "each chair that is left of a house that was moved, and none that is new",
+    BLOCK,
+    [...moved(BLOCK.slice(0, 7), 5, 9), { id: "x", x: 700, y: 9 }],
+    7,
+  ],
+  ["each chair of a part that was moved a little", [...BLOCK, ...EAST, ...NORTH], moved(EAST, 5, 0), 12],
+  ["each chair of a block that doubles the house", BLOCK, moved(BLOCK, 200, 0), 12],
+  ["no chair of a block beside several", [...BLOCK, ...EAST, ...NORTH], moved(BLOCK, 200, 0), 0],
+  ["no chair of a row behind the last", BLOCK, moved(LAST_ROW, 0, 30), 0],
+  ["no chair of a row that goes on", BLOCK, moved(LAST_ROW, 100, 0), 0],
+  [
+    "no chair of a house of another shape",
+    BLOCK,
+    BLOCK.map((chair, nth) => ({ id: `x${nth}`, x: 400 + 7 * nth * nth, y: chair.y! + 3 * nth })),
+    0,
+  ],
+];
+
+test.each(MOVED)("a plan would sell twice: %s", async (_, there, chairs, count) => {
+  onSale = there;
+  expect(await findTwins("house", planWith(chairs))).toEqual({ count, isMoved: count > 0 });
+});
+
+test("a plan whose rows are called something else is asked about wherever it was moved", () => {
+  const { plan, keys } = hall({ x: -400, y: -90, shape: "curved" });
+  const there = seatsOf(plan);
+  const scheme = { style: "letters", start: 4, which: "all", from: "front", skipsIO: false } as const;
+  const renamed = numberRows(plan, keys, scheme);
+  expect(twinsOf(seatsOf(renamed), there)).toEqual({ count: 30, isMoved: false });
+  const fitted = fitSize(renamed, { left: -800, top: -300, right: 0, bottom: 300 });
+  expect(twinsOf(seatsOf(fitted), there)).toEqual({ count: 30, isMoved: true });
+  const shifted = moveBy(fitted, keys, 25, 5);
+  expect(twinsOf(seatsOf(shifted), there)).toEqual({ count: 30, isMoved: true });
+});
+
+test.each(["straight", "curved"] as const)("a %s arena that was moved is compared at once", (shape) => {
+  const { plan } = hall({ rows: 300, seats: 200, shape, radius: 2_000 });
+  const there = seatsOf(plan);
+  const again = there.map((seat) => ({ ...seat, id: `new-${seat.id}`, x: seat.x! + 12, y: seat.y! + 7 }));
+  const look = Reflect.get(Map.prototype, "get") as (this: unknown, key: unknown) => unknown;
+  let looks = 0;
+  Map.prototype.get = function (key: unknown) {
+    looks += 1;
+    return look.call(this, key);
+  };
+  try {
+    expect(twinsOf(again, there)).toEqual({ count: 60_000, isMoved: true });
+  } finally {
+    Map.prototype.get = look;
+  }
+  // All pairs would be billions.
+  expect(looks).toBeLessThan(60_000 * 50);
 });
 
 test("a plan may be sent whose chairs are not on sale, or are meant to be on sale twice", async () => {
@@ -98,6 +186,20 @@ test("a plan may be sent whose chairs are not on sale, or are meant to be on sal
   expect(await check.allows("house", plan)).toBe(false);
   check.isMeant = true;
   expect(await check.allows("house", plan)).toBe(true);
+});
+
+test("who meant chairs where they stand is asked again about a plan that was moved", async () => {
+  const check = new TwinCheck();
+  onSale = BLOCK;
+  expect(await check.allows("house", planWith(moved(BLOCK, 0, 0)))).toBe(false);
+  expect({ count: check.count, isMoved: check.isMoved }).toEqual({ count: 12, isMoved: false });
+  check.isMeant = true;
+  expect(await check.allows("house", planWith(moved(BLOCK, 5, 0)))).toBe(false);
+  expect({ count: check.count, isMoved: check.isMoved }).toEqual({ count: 12, isMoved: true });
+  check.isMeant = true;
+  expect(await check.allows("house", planWith(moved(BLOCK, 5, 0)))).toBe(true);
+  check.forget();
+  expect(check.isMoved).toBe(false);
 });
 
 test("who meant one chair is asked again about two, and about another plan", async () => {
