@@ -11,6 +11,7 @@ import { launch, PHONE, violations, visit } from "./browser";
 import { addRows, give, open, saved } from "./plan-pages";
 import { REFUSED, TAKEN } from "./refused-plans";
 import { ADMIN_KEY, openEvent, Server, smallPlan } from "./server";
+import { oddAndEven } from "./units/plans";
 
 const THEATRE = path.resolve(import.meta.dirname, "../../examples/theatre.json");
 
@@ -155,6 +156,31 @@ test("a theatre is built, numbered, previewed and sent, and its best seats are h
     body: { seats: ["Right-A-2"] },
   });
   expect(companion.body.code).toBe("COMPANION_ALONE");
+});
+
+test("rows that are listed by number have the same aisles on the server as in the editor", async () => {
+  const bent = oddAndEven(20, 0).map(({ x }) => ({ x: 9 * Math.sin(x / 9), y: 9 * Math.cos(x / 9) }));
+  const rows = [oddAndEven(20, 0), oddAndEven(20, 3), bent].map((row, back) => ({
+    row_number: String(back + 1),
+    position: { x: 500, y: 100 + 30 * back },
+    seats: row.map(({ x, y }, nth) => ({
+      seat_guid: `${back + 1}-${nth + 1}`,
+      seat_number: String(nth + 1),
+      position: { x: 25 * x, y: 25 * y },
+      category: "Stalls",
+    })),
+  }));
+  const file = { ...(smallPlan(1, 1) as object), zones: [{ name: "Stalls", rows }] };
+  const wish = { plan: file, prices: { Stalls: 500 }, phase: "scheduled" } as const;
+  await openEvent(server, "by-number", { settings: { room: null }, ...wish });
+  const plan = planOf(file);
+  const aisles = aislesOf(plan);
+  // Only 1 and 2 are beside each other, and not even they where an aisle is in the middle.
+  expect(aisles.size).toBe(18 + 19 + 18);
+  const there = await added("by-number");
+  expect(there.map(({ seat, aisle }) => [seat, aisle ?? false])).toEqual(
+    placesOf(plan).map(({ key, seat }) => [seat.seat_guid, aisles.has(key)]),
+  );
 });
 
 test("a plan in a file is the same after it was opened and saved, and is changed by mouse", async () => {

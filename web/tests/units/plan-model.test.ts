@@ -22,11 +22,12 @@ import {
   renameCategory,
 } from "../../src/admin/plan/model/categories";
 import { check, type Finding, obstacle } from "../../src/admin/plan/model/check";
-import { emptyPlan, type Plan, placesOf, textOf, usualGap } from "../../src/admin/plan/model/document";
+import { emptyPlan, type Plan, placesOf, textOf } from "../../src/admin/plan/model/document";
 import { NotAPlan, planOf, readPlan, writePlan } from "../../src/admin/plan/model/file";
 import { begin, MAX_STEPS, redo, step, undo } from "../../src/admin/plan/model/history";
 import { joinNearest, setCategory, setRank, setTrait, widened } from "../../src/admin/plan/model/mark";
 import { letters, names, numberRows, numberSeats, type Scheme } from "../../src/admin/plan/model/number";
+import { usualGap } from "../../src/admin/plan/model/order";
 import { copyMirrored, moveToSection, renameSection } from "../../src/admin/plan/model/sections";
 import { BLOCK, chance, chosen, hall } from "./plans";
 

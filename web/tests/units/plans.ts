@@ -1,6 +1,6 @@
 /** Plans for tests of the editor's model, and choices of their seats. */
 import { addBlock, type Block } from "../../src/admin/plan/model/build";
-import { emptyPlan, type Plan, placesOf } from "../../src/admin/plan/model/document";
+import { emptyPlan, type Plan, placesOf, type Point } from "../../src/admin/plan/model/document";
 
 export const BLOCK: Block = {
   section: "Stalls",
@@ -27,6 +27,15 @@ export function chosen(plan: Plan, is: (place: ReturnType<typeof placesOf>[numbe
       .filter(is)
       .map(({ key }) => key),
   );
+}
+
+/**
+ * Where seat 1 and so on of a row stand: odd ones to the left, even ones to the right of a room in the middle
+ * that is so many seats wide.
+ */
+export function oddAndEven(count: number, middle: number): Point[] {
+  const place = (number: number) => (number % 2 === 1 ? -(number - 1) / 2 : number / 2 + middle);
+  return Array.from({ length: count }, (_, nth) => ({ x: place(nth + 1), y: 0 }));
 }
 
 /** Numbers between 0 and 1, the same for a seed. */

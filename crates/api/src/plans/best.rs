@@ -1,25 +1,84 @@
 //! How good seats are, and where rows have aisles, as a drawing tells.
 
 use super::{Drawing, DrawnSeat};
+use onrush_core::limits::MAX_SEATS_PER_SEGMENT;
 use onrush_core::spec::{CategorySpec, SeatSpec};
 use std::collections::{HashMap, HashSet};
 
 /// Seats that are farther apart than so many times the usual distance in their row have an aisle
 /// between them.
 const AISLE: f64 = 1.6;
+/// A seat that is nearer to the middle between two others than this share of their distance stands
+/// between them: on a straight row, and on one that turns by up to some 160 degrees from one of them
+/// to the other.
+const BETWEEN: f64 = 0.45;
 /// Steps of rank from the middle of a row to its ends.
 pub(super) const STEPS: usize = 3;
 
-/// Marks the seats of one row that an aisle follows.
+/// Marks the seats of one row that an aisle follows. The next one in the file is not beside a seat
+/// either where another of the row stands between the two: a row may be listed by number, the odd ones
+/// to the left and the even ones to the right. The editor's `order.ts` has the same rule.
 pub(super) fn mark_aisles(seats: &mut [SeatSpec], drawn: &[DrawnSeat]) {
-    let distances: Vec<f64> =
-        drawn.windows(2).map(|pair| (pair[1].x - pair[0].x).hypot(pair[1].y - pair[0].y)).collect();
-    let mut sorted = distances.clone();
-    sorted.sort_by(f64::total_cmp);
-    let Some(usual) = sorted.get(sorted.len() / 2).copied() else { return };
-    for (seat, distance) in seats.iter_mut().zip(distances) {
+    let row: Vec<&DrawnSeat> = drawn.iter().collect();
+    let gaps = gaps_of(&row);
+    let Some(listed) = middle_of(&gaps) else { return };
+    let standing = Standing::of(&row);
+    let jumps: Vec<bool> =
+        row.windows(2).map(|pair| standing.has_between(pair[0], pair[1])).collect();
+    // Where jumps are no farther than others, the file does not tell how far neighbours are.
+    let is_jumbled =
+        gaps.iter().zip(&jumps).any(|(gap, is_jump)| *is_jump && *gap <= listed * AISLE);
+    let stood = if is_jumbled { middle_of(&gaps_of(&standing.seats)) } else { None };
+    let usual = stood.unwrap_or(listed);
+    for ((seat, gap), is_jump) in seats.iter_mut().zip(gaps).zip(jumps) {
         // In a drawing without places, all of them are 0.
-        seat.aisle = distance > usual * AISLE;
+        seat.aisle = is_jump || gap > usual * AISLE;
+    }
+}
+
+/// How far each seat is from the one before.
+fn gaps_of(row: &[&DrawnSeat]) -> Vec<f64> {
+    row.windows(2).map(|pair| (pair[1].x - pair[0].x).hypot(pair[1].y - pair[0].y)).collect()
+}
+
+fn middle_of(gaps: &[f64]) -> Option<f64> {
+    let mut sorted = gaps.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
+}
+
+/// The seats of a row by where they stand: along its longer side.
+struct Standing<'a> {
+    seats: Vec<&'a DrawnSeat>,
+    along: fn(&DrawnSeat) -> f64,
+}
+
+impl<'a> Standing<'a> {
+    fn of(row: &[&'a DrawnSeat]) -> Self {
+        let side = |of: fn(&DrawnSeat) -> f64| {
+            let places = || row.iter().map(|seat| of(seat));
+            places().fold(f64::MIN, f64::max) - places().fold(f64::MAX, f64::min)
+        };
+        let across: fn(&DrawnSeat) -> f64 = |seat| seat.x;
+        let down: fn(&DrawnSeat) -> f64 = |seat| seat.y;
+        let along = if side(down) > side(across) { down } else { across };
+        let mut seats = row.to_vec();
+        seats.sort_by(|one, other| along(one).total_cmp(&along(other)));
+        Self { seats, along }
+    }
+
+    /// Whether one of them stands between these two. Of more than a run can have, the first are looked
+    /// at: a row that is longer than any has aisles anyway, and must not take a minute.
+    fn has_between(&self, one: &DrawnSeat, next: &DrawnSeat) -> bool {
+        // Without `hypot`, which is not the same to the last digit in a browser.
+        let square = |x: f64, y: f64| x * x + y * y;
+        let reach = square(next.x - one.x, next.y - one.y).sqrt() * BETWEEN;
+        let (x, y) = ((one.x + next.x) / 2.0, (one.y + next.y) / 2.0);
+        let middle = ((self.along)(one) + (self.along)(next)) / 2.0;
+        let first = self.seats.partition_point(|seat| (self.along)(seat) <= middle - reach);
+        let near =
+            self.seats[first..].iter().take_while(|seat| (self.along)(seat) < middle + reach);
+        near.take(MAX_SEATS_PER_SEGMENT).any(|seat| square(seat.x - x, seat.y - y) < reach * reach)
     }
 }
 
@@ -122,6 +181,85 @@ mod tests {
         let seats = seats(vec![row("A", 1, &[1, 2, 3, 5, 6], "Best"), row("B", 2, &[1], "Best")]);
         let aisles: Vec<_> = seats.iter().filter(|it| it.2).map(|it| it.0.as_str()).collect();
         assert_eq!(aisles, ["A3"]);
+    }
+
+    /// Which seats of a row that is listed like this an aisle follows, as positions in the list.
+    fn aisles(places: &[(f64, f64)]) -> Vec<usize> {
+        let seat = |(nth, (x, y)): (usize, &(f64, f64))| {
+            let position = json!({"x": x, "y": y});
+            json!({"seat_guid": nth.to_string(), "position": position, "category": "Best"})
+        };
+        let listed: Vec<Value> = places.iter().enumerate().map(seat).collect();
+        let row = json!({"row_number": "A", "seats": listed});
+        let follows = |it: &(usize, (String, u32, bool))| it.1.2;
+        seats(vec![row]).into_iter().enumerate().filter(follows).map(|it| it.0).collect()
+    }
+
+    /// Where seat 1 and so on stand: odd ones to the left, even ones to the right of a room in the
+    /// middle that is so many seats wide.
+    fn odd_and_even(count: i32, middle: i32) -> Vec<(f64, f64)> {
+        let place = |number: i32| match number % 2 {
+            1 => -number / 2,
+            _ => number / 2 + middle,
+        };
+        (1..=count).map(|number| (f64::from(place(number)), 0.0)).collect()
+    }
+
+    /// The row bent around a stage above it, by so many degrees from its first place to its last.
+    fn bent(row: &[(f64, f64)], degrees: f64) -> Vec<(f64, f64)> {
+        let places = || row.iter().map(|place| place.0);
+        let long = places().fold(f64::MIN, f64::max) - places().fold(f64::MAX, f64::min);
+        let radius = long / degrees.to_radians();
+        places().map(|x| (radius * (x / radius).sin(), radius * (x / radius).cos())).collect()
+    }
+
+    #[test]
+    fn a_row_that_is_listed_by_number_has_only_those_side_by_side_that_stand_so() {
+        let row = odd_and_even(20, 0);
+        let all_but_the_first: Vec<usize> = (1..19).collect();
+        assert_eq!(aisles(&row), all_but_the_first, "1 and 2 are neighbours");
+        let upright: Vec<_> = row.iter().map(|place| (place.1, place.0)).collect();
+        assert_eq!(aisles(&upright), all_but_the_first);
+        for degrees in [30.0, 90.0, 150.0] {
+            assert_eq!(aisles(&bent(&row, degrees)), all_but_the_first, "{degrees}");
+        }
+        let parted: Vec<usize> = (0..19).collect();
+        assert_eq!(aisles(&odd_and_even(20, 3)), parted, "an aisle in the middle");
+    }
+
+    #[test]
+    fn an_aisle_follows_where_the_file_jumps_over_a_seat() {
+        let line = |places: &[i32]| -> Vec<(f64, f64)> {
+            places.iter().map(|x| (f64::from(*x), 0.0)).collect()
+        };
+        let cases: [(&str, &[i32], &[usize]); 6] = [
+            ("in order", &[1, 2, 3, 4, 5, 6], &[]),
+            ("from the right", &[6, 5, 4, 3, 2, 1], &[]),
+            ("odd ones first", &[1, 3, 5, 2, 4, 6], &[0, 1, 2, 3, 4]),
+            ("two that are exchanged", &[1, 2, 4, 3, 5, 6], &[1, 3]),
+            ("one that was forgotten", &[1, 2, 4, 5, 6, 3], &[1, 4]),
+            ("from the middle", &[3, 2, 1, 4, 5, 6], &[2]),
+        ];
+        for (what, places, expected) in cases {
+            assert_eq!(aisles(&line(places)), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn seats_of_a_box_or_of_a_bent_row_are_beside_each_other_as_before() {
+        let none: [usize; 0] = [];
+        let lines = [(0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (0.0, 1.0), (1.0, 1.0), (2.0, 1.0)];
+        assert_eq!(aisles(&lines), [2], "from one line to the other it is far");
+        let pairs = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.0, 2.0), (1.0, 2.0)];
+        assert_eq!(aisles(&pairs), none);
+        let staggered: Vec<_> =
+            (0..10).map(|nth| (f64::from(nth) * 0.5, f64::from(nth % 2))).collect();
+        assert_eq!(aisles(&staggered), none);
+        let straight: Vec<_> = (0..20).map(|nth| (f64::from(nth), 0.0)).collect();
+        for degrees in [90.0, 180.0, 300.0] {
+            assert_eq!(aisles(&bent(&straight, degrees)), none, "{degrees}");
+        }
+        assert_eq!(aisles(&[(0.0, 0.0); 5]), none, "a plan without places");
     }
 
     #[test]

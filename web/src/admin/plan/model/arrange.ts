@@ -2,7 +2,6 @@
 import {
   areasOf,
   byRow,
-  gapsOf,
   KEY,
   type Keys,
   mapAreas,
@@ -13,9 +12,9 @@ import {
   type Point,
   round,
   rowsOf,
-  usualGap,
   without,
 } from "./document";
+import { aislesIn, orderOf, roomsIn, usualGap } from "./order";
 
 /** Which way what was moved to make a plan. */
 interface Move {
@@ -107,15 +106,6 @@ export function remove(plan: Plan, keys: Keys): Plan {
   return mapSeats(left, orphans, (seat) => without(seat, "companion_of"));
 }
 
-/** Farther apart than so many times the usual distance in their row, seats have an aisle between them. */
-export const AISLE = 1.6;
-
-/** The seats after which their row has an aisle, as the server finds them. */
-export function aislesIn(row: readonly Place[]): number[] {
-  const usual = usualGap(row);
-  return gapsOf(row).flatMap((gap, nth) => (gap > usual * AISLE ? [nth] : []));
-}
-
 /** What stands beside an aisle, in the whole plan, by the key of the seat before it. */
 export function aislesOf(plan: Plan): Set<number> {
   const found = new Set<number>();
@@ -140,7 +130,7 @@ export function addAisle(plan: Plan, keys: Keys, width: number): Plan {
   return shifted(plan, ways);
 }
 
-/** Closes the aisles beside the chosen seats. */
+/** Closes the aisles beside the chosen seats, but for those between which another seat stands. */
 export function removeAisles(plan: Plan, keys: Keys): Plan {
   const ways = new Map<number, Point>();
   for (const { all } of byRow(plan, keys)) {
@@ -164,12 +154,12 @@ const MAX_ROUNDS = 8;
 function closed(row: readonly Place[], keys: Keys): readonly Place[] {
   let places = row;
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const aisles = aislesIn(places).filter(
+    const order = orderOf(places);
+    const { gaps, usual } = order;
+    const aisles = roomsIn(order).filter(
       (nth) => keys.has(places[nth]!.key) || keys.has(places[nth + 1]!.key),
     );
-    const usual = usualGap(places);
     if (aisles.length === 0 || usual === 0) break;
-    const gaps = gapsOf(places);
     places = parted(
       places,
       aisles.map((after) => ({ after, room: usual - gaps[after]! })),

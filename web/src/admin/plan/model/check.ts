@@ -10,9 +10,9 @@ import {
   placesOf,
   rowsOf,
   textOf,
-  usualGap,
 } from "./document";
 import { isRank } from "./mark";
+import { orderOf } from "./order";
 import { isColour, isLong, isTurned, saysSomething } from "./texts";
 
 /** The sentence's name in the catalogue, after `check_`. */
@@ -43,6 +43,7 @@ export type Finding =
   | "unnamed_seat"
   | "split_row"
   | "long_row"
+  | "jumbled_row"
   | "outside";
 
 export interface Problem {
@@ -117,6 +118,10 @@ function all(finding: Finding, isError: boolean, wrong: readonly Place[], name =
 export function nameOf({ seat, row, zone }: Place): string {
   const parts = [zone.name ?? "", textOf(row.row_number), textOf(seat.seat_number)];
   return parts.filter((part) => part !== "").join(" ") || seat.seat_guid;
+}
+
+function rowNameOf({ zone, row }: Place): string {
+  return `${zone.name ?? ""} ${textOf(row.row_number)}`.trim();
 }
 
 function checkCount(seats: readonly Place[]): Problem[] {
@@ -279,9 +284,7 @@ function checkNames(seats: readonly Place[]): Problem[] {
   const rowOf = ({ zone }: Place) => zone.name || "–";
   return [
     ...all("same_name", false, groups(named, full).flat()),
-    ...all("split_row", false, splitRows(named), ({ zone, row }) =>
-      `${zone.name ?? ""} ${textOf(row.row_number)}`.trim(),
-    ),
+    ...all("split_row", false, splitRows(named), rowNameOf),
     ...all(
       "unnamed_row",
       false,
@@ -305,16 +308,19 @@ function splitRows(seats: readonly Place[]): Place[] {
 function checkPlaces(plan: Plan, seats: readonly Place[]): Problem[] {
   const { width, height } = plan.size;
   const outside = seats.filter(({ x, y }) => x < 0 || y < 0 || x > width || y > height);
-  const long: Place[] = [];
+  const long: Place[][] = [];
+  const jumbled: Place[][] = [];
   let usual = Infinity;
   for (const row of rowsOf(plan).values()) {
-    if (row.length > MAX_RUN) long.push(...row);
-    const gap = usualGap(row);
-    if (gap > 0) usual = Math.min(usual, gap);
+    const order = orderOf(row);
+    if (row.length > MAX_RUN) long.push(row);
+    if (order.isJumbled) jumbled.push(row);
+    if (order.usual > 0) usual = Math.min(usual, order.usual);
   }
   return [
     ...all("on_top", false, usual === Infinity ? sameSpots(seats) : tooNear(seats, usual * TOO_NEAR)),
-    ...all("long_row", false, long),
+    ...all("long_row", false, long.flat()),
+    ...all("jumbled_row", false, jumbled.flat(), rowNameOf),
     ...all("outside", false, outside),
   ];
 }

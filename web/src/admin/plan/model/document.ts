@@ -234,14 +234,3 @@ export function without<T extends object, K extends keyof T>(thing: T, ...member
   for (const member of members) delete rest[member];
   return rest;
 }
-
-/** The usual distance of neighbours in these seats of one row; 0 if there is none. */
-export function usualGap(row: readonly Place[]): number {
-  const gaps = gapsOf(row).sort((one, other) => one - other);
-  return gaps[Math.floor(gaps.length / 2)] ?? 0;
-}
-
-/** How far each seat of a row is from the one before. */
-export function gapsOf(row: readonly Place[]): number[] {
-  return row.slice(1).map((place, nth) => Math.hypot(place.x - row[nth]!.x, place.y - row[nth]!.y));
-}

@@ -1,0 +1,119 @@
+/**
+ * Which seats of a row are beside each other, however its file lists them: the cases of the server's own
+ * tests in `crates/api/src/plans/best.rs`.
+ */
+import { expect, test } from "vitest";
+import { addAisle, aislesOf, removeAisles } from "../../src/admin/plan/model/arrange";
+import { check } from "../../src/admin/plan/model/check";
+import { type Plan, placesOf, type Point } from "../../src/admin/plan/model/document";
+import { planOf } from "../../src/admin/plan/model/file";
+import { aislesIn, orderOf, usualGap } from "../../src/admin/plan/model/order";
+import { chosen, hall, oddAndEven } from "./plans";
+
+/** Seats of one row at these places from the left. */
+function line(...places: number[]): Point[] {
+  return places.map((x) => ({ x, y: 0 }));
+}
+
+/** The row bent around a stage above it, by so many degrees from its first place to its last. */
+function bent(row: readonly Point[], degrees: number): Point[] {
+  const places = row.map(({ x }) => x);
+  const radius = (Math.max(...places) - Math.min(...places)) / ((degrees * Math.PI) / 180);
+  return places.map((x) => ({ x: radius * Math.sin(x / radius), y: radius * Math.cos(x / radius) }));
+}
+
+/** The numbers from one on up to before another. */
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, nth) => from + nth);
+}
+
+/** A plan of one row at these places. */
+function house(row: readonly Point[]): Plan {
+  const seats = row.map(({ x, y }, nth) => ({
+    seat_guid: `Floor-A-${nth + 1}`,
+    seat_number: String(nth + 1),
+    position: { x: 500 + 25 * x, y: 100 + 25 * y },
+    category: "One",
+  }));
+  return planOf({
+    size: { width: 1_000, height: 1_000 },
+    categories: [{ name: "One" }],
+    zones: [{ name: "Floor", rows: [{ row_number: "A", seats }] }],
+  });
+}
+
+const BOX = [0, 1].flatMap((y) => [0, 1, 2].map((x) => ({ x, y })));
+const PAIRS = [0, 1, 2].flatMap((y) => [0, 1].map((x) => ({ x, y })));
+const STAGGERED = range(0, 10).map((nth) => ({ x: nth * 0.5, y: nth % 2 }));
+
+test.each<[string, Point[], number[]]>([
+  ["in order", line(1, 2, 3, 4, 5, 6), []],
+  ["from the right", line(6, 5, 4, 3, 2, 1), []],
+  ["with the odd ones first", line(1, 3, 5, 2, 4, 6), [0, 1, 2, 3, 4]],
+  ["with two that are exchanged", line(1, 2, 4, 3, 5, 6), [1, 3]],
+  ["with one that was forgotten", line(1, 2, 4, 5, 6, 3), [1, 4]],
+  ["from the middle", line(3, 2, 1, 4, 5, 6), [2]],
+  ["with a gap", line(1, 2, 3, 5, 6), [2]],
+  ["by number, odd ones to the left", oddAndEven(20, 0), range(1, 19)],
+  [
+    "by number, in a row that stands upright",
+    oddAndEven(20, 0).map(({ x, y }) => ({ x: y, y: x })),
+    range(1, 19),
+  ],
+  ["by number, on both sides of an aisle", oddAndEven(20, 3), range(0, 19)],
+  ["by number, on a flat curve", bent(oddAndEven(20, 0), 30), range(1, 19)],
+  ["by number, on a curve", bent(oddAndEven(20, 0), 90), range(1, 19)],
+  ["by number, nearly around the stage", bent(oddAndEven(20, 0), 150), range(1, 19)],
+  ["in a box of two lines", BOX, [2]],
+  ["in a box of pairs", PAIRS, []],
+  ["in two staggered lines", STAGGERED, []],
+  ["in order, around the stage", bent(line(...range(0, 20)), 300), []],
+  ["without places", line(0, 0, 0, 0, 0), []],
+  ["alone", line(7), []],
+])("seats that are listed %s have aisles where the next is not beside them", (_, row, aisles) => {
+  expect(aislesIn(row)).toEqual(aisles);
+});
+
+test("a row that is listed by number is told, and one whose aisles are seen is not", () => {
+  const row = house(oddAndEven(20, 0));
+  const found = check(row);
+  expect(found).toMatchObject([{ finding: "jumbled_row", isError: false, name: "Floor A", n: 20 }]);
+  expect(found[0]!.keys).toEqual(placesOf(row).map(({ key }) => key));
+  expect(usualGap(placesOf(row))).toBe(25);
+  for (const fine of [line(1, 2, 3, 5, 6), line(6, 5, 4, 3, 2, 1), BOX, PAIRS, STAGGERED]) {
+    expect(check(house(fine))).toEqual([]);
+  }
+});
+
+test("aisles between which another seat stands are not closed, and others are", () => {
+  const row = house(oddAndEven(20, 0));
+  const all = chosen(row, () => true);
+  expect(aislesOf(row).size).toBe(18);
+  expect(removeAisles(row, all)).toBe(row);
+  const { plan, keys } = hall({ rows: 1 });
+  const fourth = chosen(plan, ({ seat }) => seat.seat_number === "4");
+  const cut = addAisle(plan, fourth, 1);
+  expect(aislesOf(cut)).toEqual(fourth);
+  expect(aislesOf(removeAisles(cut, keys)).size).toBe(0);
+});
+
+test("of a row of thousands few seats are looked at", () => {
+  let reads = 0;
+  const counted = (at: Point): Point => ({
+    get x() {
+      reads += 1;
+      return at.x;
+    },
+    get y() {
+      reads += 1;
+      return at.y;
+    },
+  });
+  const count = 5_000;
+  for (const row of [line(...range(0, count)), oddAndEven(count, 0), bent(line(...range(0, count)), 300)]) {
+    reads = 0;
+    orderOf(row.map(counted));
+    // All pairs would be 25 million.
+    expect(reads).toBeLessThan(count * 100);
+  }
+});
