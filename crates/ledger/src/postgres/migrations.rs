@@ -3,9 +3,12 @@
 use super::error::PgOpenError;
 use super::fault::{is_away, sentence};
 use super::way::{Line, Way};
+use refinery::Runner;
+use refinery::error::Kind;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 mod embedded {
     refinery::embed_migrations!("migrations/postgres");
@@ -20,6 +23,19 @@ const TABLE: &str = "onrush_migrations";
 /// Taken while steps are run, so that of several nodes that start at once only one runs them.
 /// ("onrush", in bytes.)
 const LOCK: i64 = 0x6f6e_7275_7368;
+/// How long a step waits for a table that others use. Whoever asks for that table meanwhile waits behind
+/// it, and nodes give up after 5 s; vacuuming makes way after 1 s (`deadlock_timeout`).
+const LOCK_TIMEOUT: &str = "SET lock_timeout = '2s'";
+/// How long a step leaves such a table to the others before it is tried again: at first, and at most.
+const LEFT_TO_OTHERS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// Who may be in the way: whoever uses a table in a transaction that is older than a step waits, and
+/// those of whom this user may not know how old it is.
+const IN_THE_WAY: &str = "\
+    SELECT string_agg(DISTINCT concat_ws(' ', pid, usename, nullif(application_name, '')), ', ') \
+    FROM pg_locks JOIN pg_stat_activity USING (pid) \
+    WHERE locktype = 'relation' AND granted AND pid <> pg_backend_pid() \
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+    AND coalesce(xact_start < now() - interval '2 seconds', TRUE)";
 
 /// Runs the steps that are missing, each in a transaction.
 pub(super) async fn run(way: &Way, patience: Duration) -> Result<(), PgOpenError> {
@@ -66,10 +82,50 @@ async fn run_on(mut client: Client) -> Result<(), PgOpenError> {
     {
         return Err(PgOpenError::Newer { version: newest, known });
     }
-    runner.run_async(&mut client).await.map_err(|error| PgOpenError::Tables(error.to_string()))?;
+    // Not before: another node may be at its steps for longer.
+    client.batch_execute(LOCK_TIMEOUT).await.map_err(tables)?;
+    run_steps(&mut client, &runner).await?;
     // It would be given back with the connection, but only as soon as the server notices.
     client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await.map_err(tables)?;
     Ok(())
+}
+
+/// Runs what is missing, step by step. One whose table is in use all the time, as all are while they are
+/// dumped, is tried again and again: in one long wait it would have everybody else wait behind it.
+async fn run_steps(client: &mut Client, runner: &Runner) -> Result<(), PgOpenError> {
+    let (mut pause, longest) = LEFT_TO_OTHERS;
+    loop {
+        let step = match runner.run_async(client).await {
+            Ok(_) => return Ok(()),
+            Err(error) => match kept_waiting(&error) {
+                Some(step) => step.to_owned(),
+                None => return Err(PgOpenError::Tables(error.to_string())),
+            },
+        };
+        let sessions = in_the_way(client).await;
+        let sessions = sessions.map_err(|error| PgOpenError::Tables(sentence(&error)))?;
+        tracing::warn!(
+            step,
+            sessions,
+            "tables in PostgreSQL cannot be brought up to date as long as others use them; this node \
+             starts once they are done: end dumps and long queries"
+        );
+        sleep(pause).await;
+        pause = longest.min(pause * 2);
+    }
+}
+
+/// What could not be done, if that is because a table was in use for too long.
+fn kept_waiting(error: &refinery::Error) -> Option<&str> {
+    let Kind::Connection(what, why) = error.kind() else { return None };
+    let code = why.downcast_ref::<tokio_postgres::Error>()?.code()?;
+    (*code == SqlState::LOCK_NOT_AVAILABLE).then_some(what.as_str())
+}
+
+/// Process id, user and program of each session that may be in the way.
+async fn in_the_way(client: &Client) -> Result<String, tokio_postgres::Error> {
+    let row = client.query_one(IN_THE_WAY, &[]).await?;
+    Ok(row.try_get::<_, Option<String>>(0)?.unwrap_or_default())
 }
 
 /// The version of the tables, if there are any.

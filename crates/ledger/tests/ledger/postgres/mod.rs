@@ -44,3 +44,4 @@ mod replaying;
 mod restart;
 mod room_nights;
 mod shared;
+mod updating;
