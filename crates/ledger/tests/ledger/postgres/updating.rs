@@ -1,8 +1,12 @@
 //! Ledgers of before that are brought up to date.
 
 use super::books::{Books, open, until_wait_for};
-use crate::rows::{booking_id, held, page};
+use crate::rows::{booking_id, event, fact, held, known_confirmations, moved, page};
+use onrush_core::Time;
+use onrush_core::hold::HoldStatus;
 use onrush_ledger::Ledger;
+use onrush_ledger::postgres::{Appended, RowToArchive};
+use onrush_ledger::projection::Fact;
 use onrush_testkit::Log;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -66,4 +70,93 @@ async fn others_read_and_write_a_table_that_a_step_waits_for_while_it_is_read_fo
     }
     let steps = "SELECT count(*) > 0 AND count(*) = max(version) FROM onrush_migrations";
     assert_eq!(books.sql(steps), "t");
+}
+
+/// The statement that brings `confirmed_at` from the archive, as operators read it.
+fn statement() -> &'static str {
+    let page = include_str!("../../../../../docs/operating.md");
+    let blocks = page.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let mut said = blocks.filter(|sql| sql.starts_with("UPDATE bookings"));
+    let statement = said.next().expect("a statement");
+    assert_eq!(said.next(), None, "one is enough");
+    statement
+}
+
+#[tokio::test]
+async fn the_archive_of_a_cluster_tells_when_bookings_of_before_were_confirmed() {
+    let Some(mut books) = Books::new().await else { return };
+    let row = |seq: u64, at: i64, changes: &str| RowToArchive {
+        seq,
+        at: Time(at),
+        changes: changes.into(),
+        mark: None,
+    };
+    let append = |epoch, rows| books.pg().append(event("gala"), epoch, None, rows);
+    let before = vec![
+        row(1, 100, r#"["sale_paused"]"#),
+        row(
+            2,
+            200,
+            r#"[{"hold_confirmed":{"booking":"gala.1","payment":"till-7"}},{"slot_freed":{"place":"1"}}]"#,
+        ),
+        row(
+            3,
+            300,
+            r#"[{"hold_expired":{"booking":"gala.2"}},{"hold_confirmed_late":{"booking":"gala.2"}}]"#,
+        ),
+        row(4, 400, r#"[{"hold_confirmed":{"booking":"gala.3"}}]"#),
+        row(5, 500, r#"[{"hold_confirmed":{"booking":"gala.4"}}]"#),
+    ];
+    assert_eq!(append(0, before).await, Ok(Appended::Archived));
+    // A failover lost the last one, which was done again later.
+    let since = vec![
+        row(5, 550, "[]"),
+        row(6, 600, r#"[{"hold_confirmed":{"booking":"gala.4"}}]"#),
+        row(7, 700, r#"[{"confirmed_cancelled":{"booking":"gala.3","refund_minor":5}}]"#),
+        // Another hold with its id.
+        row(8, 800, r#"[{"hold_confirmed":{"booking":"gala.3"}}]"#),
+        row(9, 900, r#"[{"payment_failed":{"booking":"gala.5","why":"\"hold_confirmed\""}}]"#),
+        // It has not come to the ledger yet.
+        row(10, 1_000, r#"[{"hold_confirmed":{"booking":"gala.6"}}]"#),
+        row(11, 1_100, r#"[{"hold_confirmed":{"booking":"gala.8"}}]"#),
+    ];
+    assert_eq!(append(1, since).await, Ok(Appended::Archived));
+
+    let mut facts: Vec<Fact> = (1..=8).map(|n| held(&format!("gala.{n}"), 5)).collect();
+    // By a node's own clock; the history of the seventh is in a file.
+    let moves = [
+        ("gala.1", HoldStatus::Confirmed),
+        ("gala.2", HoldStatus::Confirmed),
+        ("gala.3", HoldStatus::Confirmed),
+        ("gala.3", HoldStatus::Cancelled),
+        ("gala.4", HoldStatus::Confirmed),
+        ("gala.6", HoldStatus::Paying),
+        ("gala.7", HoldStatus::Confirmed),
+        ("gala.8", HoldStatus::Confirmed),
+    ];
+    facts.extend(moves.map(|(id, status)| fact(moved(id, status, 9))));
+    books.project(page(1, facts)).await.expect("written");
+    books.sql(WITHOUT_CONFIRMED_AT);
+    books.reopen().await;
+    let known = known_confirmations(&*books).await;
+    assert!(known.len() == 8 && known.iter().all(|(_, at)| at.is_none()), "{known:?}");
+    // What a new node has written is not written again.
+    books.sql("UPDATE bookings SET confirmed_at = 1099 WHERE booking_id = 'gala.8'");
+
+    let operator = connected(&books.url).await;
+    for updated in [4, 0] {
+        assert_eq!(operator.execute(statement(), &[]).await.expect("it is SQL"), updated);
+    }
+    let expected = [
+        ("gala.1", Some(200)),
+        ("gala.2", Some(300)),
+        ("gala.3", Some(400)),
+        ("gala.4", Some(600)),
+        ("gala.5", None),
+        ("gala.6", None),
+        ("gala.7", None),
+        ("gala.8", Some(1_099)),
+    ];
+    let expected = expected.map(|(id, at)| (id.to_owned(), at.map(Time)));
+    assert_eq!(known_confirmations(&*books).await, expected);
 }
