@@ -89,6 +89,7 @@ bugs! {
     QueueIsTooLong = "one more may wait than may",
     LapsesAreLate = "a place lapses a second late",
     RefusalChanges = "a refused release releases all the same",
+    PromisesAreArchived = "an event is archived although what is confirmed of it is still to come",
     ForgetsTooSoon = "an ended booking's id is forgotten at once",
     // Journal.
     LastRowIsLost = "now and then a row is answered and not written",
@@ -306,6 +307,15 @@ impl Planted {
                 let changes = smallvec::smallvec![released.into()];
                 Ok(Decision { reply: Reply::Hold(view), changes })
             }
+            (
+                Bug::PromisesAreArchived,
+                Command::Archive { .. },
+                Err(Refusal::OtherStepFirst { .. }),
+            ) => decide_on(event, at, command, |row| {
+                if let SnapshotRow::Event(its) = row {
+                    its.settings.starts_at = None;
+                }
+            }),
             (Bug::ForgetsTooSoon, Command::Release { booking, .. }, Ok(mut decision)) => {
                 if !decision.changes.is_empty() {
                     let booking = booking.clone();
