@@ -1,11 +1,15 @@
 //! The bank: a payment gateway with a book of its own, which the judges believe.
 
+mod desk;
+
 use super::story::Story;
 use super::strikes::Strikes;
 use crate::chance::Chance;
 use axum::http::HeaderMap;
+use desk::AtDesk;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::money::Currency;
+use onrush_ledger::desk::DeskStatus;
 use onrush_ledger::money::Capture;
 use onrush_saga::gateway::takes::Takes;
 use onrush_saga::gateway::{
@@ -49,6 +53,8 @@ struct Entry {
     refunds: BTreeMap<String, i64>,
     /// Those that the bank still works on: how much, and for how many more looks.
     pending: BTreeMap<String, (i64, u32)>,
+    /// What went back at its desk.
+    desk: Vec<AtDesk>,
     /// Whether the server has forgotten decisions since this was begun; and whether it had given
     /// something back by then.
     is_of_before: bool,
@@ -74,7 +80,7 @@ impl Entry {
         let looks = match self.pending.get_mut(key) {
             Some((_, looks)) => looks,
             None => {
-                let left_minor = self.amount_minor - self.asked_back_minor();
+                let left_minor = self.amount_minor - self.back_minor();
                 if self.state != State::Captured || amount_minor > left_minor {
                     return Err("more than was taken");
                 }
@@ -125,6 +131,8 @@ struct Book {
 pub(super) struct Bank {
     book: Mutex<Book>,
     has_faults: AtomicBool,
+    /// Whether money goes back at its desk, too, in this sale.
+    has_desk: bool,
     /// Ids of messages.
     news: UnboundedSender<String>,
     strikes: Arc<Strikes>,
@@ -162,6 +170,7 @@ impl Bank {
     pub(super) fn open(
         seed: u64,
         has_faults: bool,
+        has_desk: bool,
         strikes: Arc<Strikes>,
         story: Story,
     ) -> (Arc<Self>, UnboundedReceiver<String>) {
@@ -172,7 +181,8 @@ impl Bank {
             chance: Chance::of(seed, "bank", 0),
         };
         let has_faults = AtomicBool::new(has_faults);
-        (Arc::new(Self { book: Mutex::new(book), has_faults, news, strikes, story }), told)
+        let book = Mutex::new(book);
+        (Arc::new(Self { book, has_faults, has_desk, news, strikes, story }), told)
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -188,7 +198,10 @@ impl Bank {
     pub(super) fn counts(&self) -> (u64, u64) {
         let book = self.book();
         let captured = book.entries.values().filter(|entry| entry.state == State::Captured);
-        let refunds = book.entries.values().map(|entry| entry.refunds.len() as u64).sum();
+        let is_back = |made: &&AtDesk| made.stands() == DeskStatus::Moved;
+        let at_desk = |entry: &Entry| entry.desk.iter().filter(is_back).count();
+        let back = |entry: &Entry| (entry.refunds.len() + at_desk(entry)) as u64;
+        let refunds = book.entries.values().map(back).sum();
         (captured.count() as u64, refunds)
     }
 
@@ -368,6 +381,7 @@ impl Gateway for Bank {
                 card: None,
                 refunds: BTreeMap::new(),
                 pending: BTreeMap::new(),
+                desk: Vec::new(),
                 is_of_before: false,
                 had_refunds: false,
                 asked_too_much: false,
@@ -420,6 +434,7 @@ impl Gateway for Bank {
                 card: None,
                 refunds: BTreeMap::new(),
                 pending: BTreeMap::new(),
+                desk: Vec::new(),
                 is_of_before: false,
                 had_refunds: false,
                 asked_too_much: false,
@@ -451,7 +466,9 @@ impl Gateway for Bank {
             let said = match entry.refund(&order.refund, order.amount_minor, fate) {
                 Ok(said) => said,
                 Err(why) => {
-                    entry.asked_too_much |= !entry.had_refunds;
+                    let left_minor = entry.amount_minor - entry.asked_back_minor();
+                    let is_desks = entry.at_desk_minor() > 0 && order.amount_minor <= left_minor;
+                    entry.asked_too_much |= !is_desks && !entry.had_refunds;
                     return refused(why);
                 }
             };
@@ -467,6 +484,9 @@ impl Gateway for Bank {
                     standing: RefundStanding::Done { reference: reference.clone() },
                 };
                 self.post(&mut book, news);
+                if self.has_desk {
+                    self.tell_what_went_back(&mut book, payment);
+                }
             }
             let standing = match said {
                 Said::Done { .. } => RefundStanding::Done { reference },
@@ -501,10 +521,10 @@ impl Gateway for Bank {
         })
     }
 
-    fn desk_refunds<'a>(&'a self, _: &'a str) -> Answer<'a, Vec<DeskNews>> {
+    fn desk_refunds<'a>(&'a self, name: &'a str) -> Answer<'a, Vec<DeskNews>> {
         Box::pin(async move {
             let lost = self.way().await?;
-            answer(lost, Vec::new())
+            answer(lost, self.desk_news(name))
         })
     }
 

@@ -140,7 +140,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     let story = Story::begin();
     let world = Arc::new(World::of(seed, buyers));
     let strikes = Strikes::new(seed);
-    let (bank, news) = Bank::open(seed, faults.bank, strikes.clone(), story.clone());
+    let (bank, news) = Bank::open(seed, faults.bank, false, strikes.clone(), story.clone());
     let server = {
         let (bank, clocks, story) = (bank.clone(), clocks.clone(), story.clone());
         Server::new(seed, faults, dir.clone(), bank, clocks, strikes, story)

@@ -1,0 +1,141 @@
+//! The bank's own desk, where people give back what nobody has asked the bank for. The bank tells of it as
+//! gateways do: with a message for what was done, another one for all that went back of the payment so
+//! far, and a list for whoever asks.
+
+#![expect(dead_code, reason = "nobody works there yet")]
+
+use super::{Bank, Book, Entry, State, reference};
+use onrush_core::ids::PaymentId;
+use onrush_ledger::desk::{DeskKind, DeskStatus};
+use onrush_saga::gateway::{DeskNews, News};
+
+/// Money that the desk gave back of one payment at once.
+#[derive(Clone, Debug)]
+pub(in super::super) struct AtDesk {
+    /// What the bank calls it.
+    pub(in super::super) reference: String,
+    pub(in super::super) payment: PaymentId,
+    pub(in super::super) amount_minor: i64,
+    /// How it stood, one after the other.
+    pub(in super::super) stood: Vec<DeskStatus>,
+}
+
+impl AtDesk {
+    /// How it stands.
+    pub(in super::super) fn stands(&self) -> DeskStatus {
+        *self.stood.last().expect("it stands somehow from its beginning")
+    }
+
+    /// What the bank says of it.
+    fn news(&self, entry: &Entry) -> Option<DeskNews> {
+        Some(DeskNews {
+            kind: DeskKind::Refund,
+            status: self.stands(),
+            reference: self.reference.clone(),
+            of: reference(&self.payment),
+            // Whose it is has to be asked for: nothing of ours is written on it.
+            ours: None,
+            amount_minor: self.amount_minor,
+            currency: entry.currency?,
+            why: "requested_by_customer".into(),
+        })
+    }
+}
+
+impl Entry {
+    /// What the desk gave back, or is about to.
+    pub(super) fn at_desk_minor(&self) -> i64 {
+        let back = self.desk.iter().filter(|made| made.stands() != DeskStatus::Stayed);
+        back.map(|made| made.amount_minor).sum()
+    }
+
+    /// What went back, or is about to, whoever has it sent.
+    pub(super) fn back_minor(&self) -> i64 {
+        self.asked_back_minor() + self.at_desk_minor()
+    }
+}
+
+impl Bank {
+    /// All that the desk did.
+    pub(in super::super) fn at_desk(&self) -> Vec<AtDesk> {
+        let book = self.book();
+        book.entries.values().flat_map(|entry| entry.desk.iter().cloned()).collect()
+    }
+
+    /// Somebody gives money back at the desk; says what the bank calls it, if there is as much left of
+    /// what was taken.
+    pub(in super::super) fn give_back_at_desk(
+        &self,
+        payment: &PaymentId,
+        amount_minor: i64,
+        status: DeskStatus,
+    ) -> Option<String> {
+        let mut book = self.book();
+        let entry = book.entries.get_mut(payment)?;
+        let left_minor = entry.amount_minor - entry.back_minor();
+        if entry.state != State::Captured || !(1..=left_minor).contains(&amount_minor) {
+            return None;
+        }
+        let nth = entry.desk.len();
+        let reference = format!("desk-{payment}-{}", nth + 1);
+        entry.desk.push(AtDesk {
+            reference: reference.clone(),
+            payment: payment.clone(),
+            amount_minor,
+            stood: vec![status],
+        });
+        self.tell_of_desk(&mut book, payment, nth);
+        Some(reference)
+    }
+
+    /// What the desk did goes on.
+    pub(in super::super) fn go_on_at_desk(&self, reference: &str, status: DeskStatus) {
+        let mut book = self.book();
+        let found = book.entries.iter_mut().find_map(|(payment, entry)| {
+            let nth = entry.desk.iter().position(|made| made.reference == reference)?;
+            entry.desk[nth].stood.push(status);
+            Some((payment.clone(), nth))
+        });
+        if let Some((payment, nth)) = found {
+            self.tell_of_desk(&mut book, &payment, nth);
+        }
+    }
+
+    /// The desk closes: what is under way there is done.
+    pub(in super::super) fn close_desk(&self) {
+        let under_way = self.at_desk().into_iter().filter(|made| made.stands() == DeskStatus::Open);
+        for made in under_way {
+            self.go_on_at_desk(&made.reference, DeskStatus::Moved);
+        }
+    }
+
+    /// Has messages sent of what the desk did.
+    fn tell_of_desk(&self, book: &mut Book, payment: &PaymentId, nth: usize) {
+        let Some(entry) = book.entries.get(payment) else { return };
+        let Some(made) = entry.desk.get(nth) else { return };
+        let (status, amount_minor) = (made.stands(), made.amount_minor);
+        let Some(news) = made.news(entry) else { return };
+        self.story.tell("the desk", format!("{amount_minor} of {payment}: {status:?}"));
+        self.post(book, News::Desk(news));
+        if status != DeskStatus::Stayed {
+            self.tell_what_went_back(book, payment);
+        }
+    }
+
+    /// Has a message sent of all that went back of a payment so far, whoever sent it.
+    pub(super) fn tell_what_went_back(&self, book: &mut Book, payment: &PaymentId) {
+        let Some(entry) = book.entries.get(payment) else { return };
+        let back_minor = entry.back_minor();
+        let payment_named = book.chance.percent(50).then(|| payment.clone());
+        let reference = reference(payment);
+        self.post(book, News::WentBack { reference, payment: payment_named, back_minor });
+    }
+
+    /// What the desk did with the payment that the bank calls so.
+    pub(super) fn desk_news(&self, name: &str) -> Vec<DeskNews> {
+        let book = self.book();
+        let of_it = book.entries.iter().filter(|(payment, _)| reference(payment) == name);
+        let made = of_it.flat_map(|(_, entry)| entry.desk.iter().map(move |made| (made, entry)));
+        made.filter_map(|(made, entry)| made.news(entry)).collect()
+    }
+}
