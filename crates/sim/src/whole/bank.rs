@@ -150,7 +150,12 @@ pub(super) struct Paid {
     pub(super) is_set_aside: bool,
     /// The number of the card that was typed last.
     pub(super) card: Option<u32>,
+    /// What went back because the bank was asked to.
     pub(super) refunds_minor: Vec<i64>,
+    /// What its desk did.
+    pub(super) desk: Vec<AtDesk>,
+    /// What is left of what was taken, beside all that went back at the bank or is about to.
+    pub(super) left_minor: i64,
     /// Whether the server has forgotten decisions since it was begun.
     pub(super) is_of_before: bool,
 }
@@ -233,6 +238,8 @@ impl Bank {
                 is_set_aside: entry.state == State::Authorised,
                 card: entry.card,
                 refunds_minor: entry.refunds.values().copied().collect(),
+                desk: entry.desk.clone(),
+                left_minor: entry.amount_minor - entry.back_minor(),
                 is_of_before: entry.is_of_before,
             })
         };

@@ -28,6 +28,7 @@ struct Report {
     confirmed: u64,
     captures: u64,
     refunds: u64,
+    at_desk: u64,
     messages: u64,
     repeats: u64,
     journeys_per_s: u64,
@@ -62,6 +63,7 @@ impl Report {
         self.confirmed += one.confirmed;
         self.captures += one.captures;
         self.refunds += one.refunds;
+        self.at_desk += one.at_desk;
         self.messages += one.messages;
         self.repeats += one.repeats;
         self.same_twice += u64::from(same);
@@ -109,6 +111,7 @@ pub(crate) fn run(course: &Course<'_>) -> Exit {
         println!("{line} in {:.1} s", report.elapsed_s);
         let Report { confirmed, captures, refunds, messages, repeats, observed, .. } = &report;
         println!("{confirmed} bookings confirmed, {captures} payments taken, {refunds} given back");
+        println!("{} refunds at the bank's own desk", report.at_desk);
         println!("{messages} messages taken, {repeats} of them repeats");
         let Report { kills, power_cuts, lost_writes, .. } = &report;
         println!("{kills} ends: {power_cuts} by power, which took {lost_writes} writes");

@@ -19,6 +19,7 @@ mod clocks;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 mod command_line;
+mod desk;
 mod disk;
 mod door;
 mod ends;
@@ -94,6 +95,8 @@ pub struct Outcome {
     pub captures: u64,
     /// How often money went back.
     pub refunds: u64,
+    /// How often the bank's own desk gave some back, or was about to.
+    pub at_desk: u64,
     /// Messages that were taken, mail and webhooks; repeats count as well.
     pub messages: u64,
     /// How many of them had been taken before.
@@ -140,7 +143,8 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     let story = Story::begin();
     let world = Arc::new(World::of(seed, buyers));
     let strikes = Strikes::new(seed);
-    let (bank, news) = Bank::open(seed, faults.bank, false, strikes.clone(), story.clone());
+    let (bank, news) =
+        Bank::open(seed, faults.bank, world.has_desk, strikes.clone(), story.clone());
     let server = {
         let (bank, clocks, story) = (bank.clone(), clocks.clone(), story.clone());
         Server::new(seed, faults, dir.clone(), bank, clocks, strikes, story)
@@ -174,6 +178,9 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     around.spawn(door::let_in(world.clone(), server.clone(), seed));
     if world.has_till {
         around.spawn(till::sell(world.clone(), server.clone(), seed));
+    }
+    if world.has_desk {
+        around.spawn(desk::give_back(world.clone(), bank.clone(), seed));
     }
     let all = async {
         let mut told = Vec::new();
@@ -211,6 +218,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     }
     server.calm().await;
     bank.calm();
+    bank.close_desk();
     server.start().await;
     let mut seen = Seen::default();
     if server.life().is_some() {
@@ -249,6 +257,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         confirmed: seen.confirmed,
         captures,
         refunds,
+        at_desk: bank.at_desk().len() as u64,
         messages,
         repeats,
     }

@@ -3,6 +3,7 @@
 
 use onrush_core::ids::{BookingId, EventId};
 use serde_json::Value;
+use tokio::time::Instant;
 
 /// A ticket as somebody shows it.
 #[derive(Clone, Debug)]
@@ -88,6 +89,7 @@ pub(super) struct Act {
     pub(super) whom: String,
     /// The body of what was asked.
     pub(super) wanted: Value,
+    pub(super) at: Instant,
     /// How often the server had begun again from before.
     pub(super) restores: u64,
     pub(super) came: Came,

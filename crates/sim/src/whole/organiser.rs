@@ -8,13 +8,13 @@ use super::server::{ADMIN_KEY, Server};
 use super::types;
 use super::world::{World, event_of};
 use crate::chance::Chance;
-use onrush_core::ids::EventId;
+use onrush_core::ids::{BookingId, EventId};
 use onrush_core::settings::Fees;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// Where the organiser sits.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
@@ -29,6 +29,8 @@ pub(super) struct Organiser {
     chance: Chance,
     /// What is drawn about ticket types.
     types: Chance,
+    /// What is drawn about what goes back at the bank's desk.
+    desk: Chance,
     /// How many words have been used.
     words: u32,
     /// What was taken off sale, and under which word.
@@ -45,8 +47,9 @@ impl Organiser {
         client.token = Some(ADMIN_KEY.to_owned());
         let chance = Chance::of(seed, "organiser", 0);
         let types = Chance::of(seed, "organiser's types", 0);
+        let desk = Chance::of(seed, "organiser's desk", 0);
         let (blocked, banned) = (Vec::new(), Vec::new());
-        Self { world, server, client, chance, types, words: 0, blocked, banned, losses: 0 }
+        Self { world, server, client, chance, types, desk, words: 0, blocked, banned, losses: 0 }
     }
 
     fn tell(&self, what: impl AsRef<str>) {
@@ -144,6 +147,10 @@ impl Organiser {
             self.wait(500, 60_000).await;
             self.go_on_after_losses().await;
             let event = self.chance.pick(&self.world.events).clone();
+            if self.world.has_desk && self.desk.percent(40) {
+                self.cancel_at_desk().await;
+                continue;
+            }
             if self.world.has_types && self.types.percent(10) {
                 let of = self.types.pick(&types::all_of(&self.world)).clone();
                 self.set_types(&event, &of).await;
@@ -200,6 +207,7 @@ impl Organiser {
             word: word.to_owned(),
             whom: whom.to_owned(),
             wanted: asking.wanted(),
+            at: Instant::now(),
             restores: self.server.restores(),
             came: Came::Unknown,
         };
@@ -373,10 +381,30 @@ impl Organiser {
 
     async fn cancel(&mut self) {
         let Some(booking) = self.world.any_booking(&mut self.chance) else { return };
-        let event = event_of(&booking);
-        let path = format!("/admin/events/{event}/bookings/{booking}/cancel");
         // Mostly all of it goes back.
         let refund = self.chance.percent(30).then(|| *self.chance.pick(&[0, 1, 999, 2_500]));
+        self.take_back(&booking, refund).await;
+    }
+
+    /// Takes a booking back of which something went back at the bank's desk: mostly with as much as that, or
+    /// with all there was.
+    async fn cancel_at_desk(&mut self) {
+        let Some((booking, back_minor)) = self.world.any_back_at_desk(&mut self.desk) else {
+            return;
+        };
+        let refund = match self.desk.below(10) {
+            0..=3 => Some(back_minor),
+            4..=7 => None,
+            8 => Some(back_minor + 1),
+            _ => Some(*self.desk.pick(&[0, 1, 500])),
+        };
+        self.take_back(&booking, refund).await;
+    }
+
+    /// Has all of it go back, or as much as is said.
+    async fn take_back(&mut self, booking: &BookingId, refund: Option<i64>) {
+        let event = event_of(booking);
+        let path = format!("/admin/events/{event}/bookings/{booking}/cancel");
         let asking = |word: &str| {
             let mut body = json!({ "by": "Ann", "why": word });
             if let Some(refund_minor) = refund {

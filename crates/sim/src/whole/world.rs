@@ -1,7 +1,7 @@
 //! What is sold, and what everybody around the server has noted.
 
 use super::client::{Answer, Asking};
-use super::noted::{Act, Came, Scan, Scanned, Shown, Taken, Ticket};
+use super::noted::{Act, Came, Scan, Scanned, Shown, Taken, Ticket, What};
 use super::server::{Life, Server};
 use crate::chance::Chance;
 use onrush_core::Command;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// How many of the latest bookings are young.
 const YOUNG: usize = 5;
@@ -43,8 +43,12 @@ pub(super) struct World {
     pub(super) buyers: u32,
     /// How much buyers get back who give their booking back, in percent, if they may.
     pub(super) refund_percent: Option<u32>,
-    /// Bookings that buyers wanted to give back.
-    given_back: Mutex<Vec<BookingId>>,
+    /// Bookings that buyers wanted to give back, and when.
+    given_back: Mutex<Vec<(BookingId, Instant)>>,
+    /// Whether money goes back at the bank's own desk, too.
+    pub(super) has_desk: bool,
+    /// Of which bookings it did, and how much at once.
+    back_at_desk: Mutex<Vec<(BookingId, i64)>>,
     /// Bookings that buyers were told of, in that order.
     held: Mutex<Vec<BookingId>>,
     /// How often each visitor asked for something to be held.
@@ -162,6 +166,9 @@ impl World {
                 refunds.percent(60).then(|| *refunds.pick(&[50, 100, 33]))
             },
             given_back: Mutex::default(),
+            // Nobody judges it yet.
+            has_desk: false,
+            back_at_desk: Mutex::default(),
             held: Mutex::default(),
             wishes: Mutex::default(),
             addresses: Mutex::default(),
@@ -210,12 +217,35 @@ impl World {
 
     /// Notes that a buyer wants to give a booking back.
     pub(super) fn note_given_back(&self, booking: &BookingId) {
-        note(&self.given_back, booking.clone());
+        note(&self.given_back, (booking.clone(), Instant::now()));
     }
 
     /// Bookings that buyers wanted to give back.
     pub(super) fn given_back(&self) -> Vec<BookingId> {
-        all(&self.given_back)
+        all(&self.given_back).into_iter().map(|(booking, _)| booking).collect()
+    }
+
+    /// Bookings that somebody wanted to be cancelled and was not refused, and since when.
+    pub(super) fn called_off(&self) -> BTreeMap<BookingId, Instant> {
+        let is_it = |act: &Act| act.what == What::Cancels && act.came != Came::Refused;
+        let acts = self.acts().into_iter().filter(is_it);
+        let acts = acts.filter_map(|act| Some((act.whom.parse::<BookingId>().ok()?, act.at)));
+        let mut since = BTreeMap::new();
+        for (booking, at) in acts.chain(all(&self.given_back)) {
+            let first = since.entry(booking).or_insert(at);
+            *first = at.min(*first);
+        }
+        since
+    }
+
+    /// Notes that money of a booking went back at the bank's desk.
+    pub(super) fn note_back_at_desk(&self, booking: &BookingId, amount_minor: i64) {
+        note(&self.back_at_desk, (booking.clone(), amount_minor));
+    }
+
+    /// One of the bookings of which money went back at the bank's desk, and how much at once.
+    pub(super) fn any_back_at_desk(&self, chance: &mut Chance) -> Option<(BookingId, i64)> {
+        any(&self.back_at_desk, chance)
     }
 
     pub(super) fn complain(&self, what: String) {

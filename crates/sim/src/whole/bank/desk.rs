@@ -2,8 +2,6 @@
 //! gateways do: with a message for what was done, another one for all that went back of the payment so
 //! far, and a list for whoever asks.
 
-#![expect(dead_code, reason = "nobody works there yet")]
-
 use super::{Bank, Book, Entry, State, reference};
 use onrush_core::ids::PaymentId;
 use onrush_ledger::desk::{DeskKind, DeskStatus};

@@ -106,10 +106,12 @@ impl Buyer {
 
     /// Gives back what they have bought, now and then; says whether it was said to be done.
     async fn give_back(&mut self, path: &str, told: &Told) -> bool {
-        if self.world.refund_percent.is_none() || !self.refunds.percent(20) {
+        // Where the bank's desk gives money back, it shall have the time to be faster.
+        let (percent, most_ms) = if self.world.has_desk { (40, 300_000) } else { (20, 60_000) };
+        if self.world.refund_percent.is_none() || !self.refunds.percent(percent) {
             return false;
         }
-        let ms = self.refunds.within(100, 60_000).unsigned_abs();
+        let ms = self.refunds.within(100, most_ms).unsigned_abs();
         sleep(Duration::from_millis(ms) / self.shop.ways().pace()).await;
         self.world.note_given_back(&told.booking);
         let cancel = Asking::post(format!("{path}/cancel")).key(self.key());

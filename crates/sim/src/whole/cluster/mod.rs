@@ -176,8 +176,8 @@ fn world(seed: u64, buyers: Option<u32>) -> World {
     let mut chance = Chance::of(seed, "cluster", 0);
     let buyers = buyers.unwrap_or(*chance.pick(&[40, 60, 90]));
     let mut world = World::of(seed, Some(buyers));
-    // The organiser of a cluster's sale has no rule for it.
-    world.refund_percent = None;
+    // The organiser of a cluster's sale has no rule for it, and nobody is at the sandbox's desk.
+    (world.refund_percent, world.has_desk) = (None, false);
     let settings = &mut world.settings;
     (settings.hold_ttl_ms, settings.hold_max_ms) =
         *chance.pick(&[(8_000, 20_000), (20_000, 40_000)]);
