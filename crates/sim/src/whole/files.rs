@@ -195,7 +195,8 @@ fn names(connection: &Connection, sql: &str) -> Result<Names, String> {
 /// What takes a ledger's tables back by one version, newest first, with that version's number.
 const LEDGER_BEFORE: [(u32, &str); 17] = [
     (20, "ALTER TABLE bookings DROP COLUMN confirmed_at; PRAGMA user_version = 20;"),
-    // A cause that tables of then did not know: no bank of a simulation has a desk.
+    // Entries of then did not say which of the gateway's payments they were about, and count for nothing.
+    // The cause of refunds that tables of then did not know keeps a ledger from being made older.
     (19, "ALTER TABLE desk_entries DROP COLUMN paid_as; PRAGMA user_version = 19;"),
     (18, "DROP INDEX sagas_by_time; PRAGMA user_version = 18;"),
     (17, "DROP INDEX requests_left_behind; PRAGMA user_version = 17;"),
@@ -259,11 +260,14 @@ pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {
             Connection::open(&ledger).and_then(|it| it.query_row(&sql, [], |row| row.get(0)));
         found.expect("a ledger can be asked")
     };
-    // What no ledger of before can have: money set aside, receipts, ticket types, later prices.
-    let is_newer = has("payments WHERE capture = 'later'")
+    // What no ledger of before can have: refunds that its desk had made, money set aside, receipts, ticket
+    // types, later prices; and operators' refunds were known by words of their own.
+    let is_newer = has("refunds WHERE cause = 'at_desk'")
+        || has("payments WHERE capture = 'later'")
         || to < 10 && has("receipts")
         || to < 9 && has("bookings WHERE types IS NOT NULL")
-        || to < 8 && has("bookings WHERE prices_minor <> '[]'");
+        || to < 8 && has("bookings WHERE prices_minor <> '[]'")
+        || to < 7 && has("refunds WHERE decided_by IS NOT NULL");
     if is_newer {
         return false;
     }
@@ -299,6 +303,29 @@ pub(super) mod tests {
         let options = Options { clock, ..Options::default() };
         let opened = runtime.block_on(opening::open(dir, options));
         drop(opened.expect("files that are in order"));
+    }
+
+    /// Tables of before had no word for it: what they were made of would not be what comes back.
+    #[test]
+    fn ledgers_of_before_have_no_refunds_that_a_desk_had_made() {
+        let dir = tempfile::tempdir().expect("a directory");
+        open(dir.path());
+        let change = |sql: &str| {
+            let ledger = connect(&dir.path().join("ledger.db")).expect("the ledger can be opened");
+            ledger.execute_batch(sql).expect("the ledger can be changed");
+        };
+        // Nothing here is of a booking that there is.
+        change(
+            "PRAGMA foreign_keys = OFF; INSERT INTO refunds (booking_id, refund_id, payment_id, \
+             amount_minor, currency, status, why, created_at, updated_at, cause) VALUES ('sale.1', \
+             'refund:sale.1:1', 'sale.1.1', 5, 'EUR', 'done', '', 1, 1, 'at_desk')",
+        );
+        for seed in 1..20 {
+            assert!(!age(dir.path(), &mut Chance::of(seed, "files", 0)));
+        }
+        change("DELETE FROM refunds");
+        assert!(age(dir.path(), &mut Chance::of(1, "files", 0)));
+        open(dir.path());
     }
 
     /// The power went before a ledger was brought up to date, and it was to be made older again.
