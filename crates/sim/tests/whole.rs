@@ -19,6 +19,24 @@ fn seeds_pass_and_are_the_same_twice() {
     }
 }
 
+/// People give money back at the bank's own desk, before and after its bookings are cancelled.
+#[test]
+fn sales_whose_bank_has_a_desk_pass_and_are_the_same_twice() {
+    for seed in [7, 25, 39] {
+        let first = run_for(seed, Faults::ALL, Some(40));
+        assert!(
+            first.violations.is_empty(),
+            "seed {seed}: {:#?}\n{}",
+            first.violations,
+            first.story.join("\n")
+        );
+        assert!(first.at_desk > 0, "seed {seed}");
+        let second = run_for(seed, Faults::ALL, Some(40));
+        assert_eq!(first.story, second.story, "seed {seed}");
+        assert_eq!(first.hash, second.hash, "seed {seed}");
+    }
+}
+
 /// Streams of two visitors were told of their turns in the order of a hash, in the sale that this
 /// seed was then.
 #[test]

@@ -47,9 +47,18 @@ pub(super) struct Losses {
     directories: u64,
 }
 
+/// Whether files may come back for good in the sale of a seed.
+pub(super) fn may_lose(seed: u64) -> bool {
+    drawn(seed).percent(SALES_PERCENT)
+}
+
+fn drawn(seed: u64) -> Chance {
+    Chance::of(seed, "losses", 0)
+}
+
 impl Losses {
     pub(super) fn of(seed: u64, happen: bool) -> Self {
-        let mut chance = Chance::of(seed, "losses", 0);
+        let mut chance = drawn(seed);
         let left = if happen && chance.percent(SALES_PERCENT) { MOST } else { 0 };
         let of_directories = chance.percent(50);
         let (backup, to_accept, accepted, directories) = (None, None, 0, 0);

@@ -6,7 +6,7 @@ use super::story::Story;
 use super::strikes::Strikes;
 use crate::chance::Chance;
 use axum::http::HeaderMap;
-use desk::AtDesk;
+pub(super) use desk::{AtDesk, Heard};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::money::Currency;
 use onrush_ledger::desk::DeskStatus;
@@ -55,12 +55,16 @@ struct Entry {
     pending: BTreeMap<String, (i64, u32)>,
     /// What went back at its desk.
     desk: Vec<AtDesk>,
+    /// What an operator gave back by other means.
+    elsewhere_minor: i64,
     /// Whether the server has forgotten decisions since this was begun; and whether it had given
     /// something back by then.
     is_of_before: bool,
     had_refunds: bool,
-    /// Whether the server has asked for more back than was taken.
+    /// Whether the server has asked for more back than was taken; and whether for more than the desk
+    /// had left of that.
     asked_too_much: bool,
+    asked_beside_desk: bool,
 }
 
 impl Entry {
@@ -154,10 +158,22 @@ pub(super) struct Paid {
     pub(super) refunds_minor: Vec<i64>,
     /// What its desk did.
     pub(super) desk: Vec<AtDesk>,
+    /// What an operator gave back by other means.
+    pub(super) elsewhere_minor: i64,
     /// What is left of what was taken, beside all that went back at the bank or is about to.
     pub(super) left_minor: i64,
+    /// Whether the server has asked for more back than the desk had left.
+    pub(super) asked_beside_desk: bool,
     /// Whether the server has forgotten decisions since it was begun.
     pub(super) is_of_before: bool,
+}
+
+impl Paid {
+    /// What went back at the desk.
+    pub(super) fn at_desk_minor(&self) -> i64 {
+        let back = self.desk.iter().filter(|made| made.stands() == DeskStatus::Moved);
+        back.map(|made| made.amount_minor).sum()
+    }
 }
 
 /// What the book says of one booking.
@@ -169,6 +185,8 @@ pub(super) struct Account {
     pub(super) returned_minor: i64,
     /// Whether the server has forgotten decisions since it gave something back.
     pub(super) had_refunds: bool,
+    /// Whether the desk has done something with it.
+    pub(super) is_at_desk: bool,
 }
 
 impl Bank {
@@ -222,6 +240,7 @@ impl Bank {
             }
             account.returned_minor += entry.returned_minor();
             account.had_refunds |= entry.had_refunds;
+            account.is_at_desk |= !entry.desk.is_empty();
         }
         accounts
     }
@@ -239,7 +258,9 @@ impl Bank {
                 card: entry.card,
                 refunds_minor: entry.refunds.values().copied().collect(),
                 desk: entry.desk.clone(),
+                elsewhere_minor: entry.elsewhere_minor,
                 left_minor: entry.amount_minor - entry.back_minor(),
+                asked_beside_desk: entry.asked_beside_desk,
                 is_of_before: entry.is_of_before,
             })
         };
@@ -389,9 +410,11 @@ impl Gateway for Bank {
                 refunds: BTreeMap::new(),
                 pending: BTreeMap::new(),
                 desk: Vec::new(),
+                elsewhere_minor: 0,
                 is_of_before: false,
                 had_refunds: false,
                 asked_too_much: false,
+                asked_beside_desk: false,
             });
             answer(lost, standing(&order.payment, entry))
         })
@@ -442,9 +465,11 @@ impl Gateway for Bank {
                 refunds: BTreeMap::new(),
                 pending: BTreeMap::new(),
                 desk: Vec::new(),
+                elsewhere_minor: 0,
                 is_of_before: false,
                 had_refunds: false,
                 asked_too_much: false,
+                asked_beside_desk: false,
             });
             if matches!(entry.state, State::Open | State::Declined | State::Authorised) {
                 entry.state = State::Cancelled;
@@ -475,6 +500,7 @@ impl Gateway for Bank {
                 Err(why) => {
                     let left_minor = entry.amount_minor - entry.asked_back_minor();
                     let is_desks = entry.at_desk_minor() > 0 && order.amount_minor <= left_minor;
+                    entry.asked_beside_desk |= is_desks;
                     entry.asked_too_much |= !is_desks && !entry.had_refunds;
                     return refused(why);
                 }

@@ -52,6 +52,7 @@ pub(crate) use command_line::run as run_many;
 pub use faults::Faults;
 use judges::Seen;
 use onrush_base::auth::chance::deal;
+use operator::{DeskReader, Shift};
 use organiser::Organiser;
 pub use planted::Planted;
 use server::Server;
@@ -158,7 +159,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     server.open(world.is_drawn);
 
     let mut around = JoinSet::new();
-    around.spawn(bank_news::tell(news, server.clone(), seed, faults.bank));
+    around.spawn(bank_news::tell(news, bank.clone(), server.clone(), seed, faults.bank));
     if faults.kills || faults.power {
         around.spawn(ends::kill_now_and_then(server.clone(), seed));
     }
@@ -179,8 +180,10 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     if world.has_till {
         around.spawn(till::sell(world.clone(), server.clone(), seed));
     }
+    let reader = |shift| DeskReader::new(seed, shift, world.clone(), server.clone(), bank.clone());
     if world.has_desk {
         around.spawn(desk::give_back(world.clone(), bank.clone(), seed));
+        around.spawn(operator::read_now_and_then(reader(Shift::DuringSale), seed));
     }
     let all = async {
         let mut told = Vec::new();
@@ -223,7 +226,8 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     let mut seen = Seen::default();
     if server.life().is_some() {
         let patience = if server.receivers().has_lost() { GIVES_UP } else { SETTLES };
-        judges::wait_for_rest(&server, patience, &mut violations).await;
+        let mut reader = world.has_desk.then(|| reader(Shift::AtTheEnd));
+        judges::wait_for_rest(&server, patience, reader.as_mut(), &mut violations).await;
         if server.restores() > 0 && faults.planted != Some(Planted::OperatorForgets) {
             operator::compare_books(&server, &bank, seed).await;
         }

@@ -1,5 +1,6 @@
 //! What is sold, and what everybody around the server has noted.
 
+use super::accepted;
 use super::client::{Answer, Asking};
 use super::noted::{Act, Came, Scan, Scanned, Shown, Taken, Ticket, What};
 use super::server::{Life, Server};
@@ -166,8 +167,7 @@ impl World {
                 refunds.percent(60).then(|| *refunds.pick(&[50, 100, 33]))
             },
             given_back: Mutex::default(),
-            // Nobody judges it yet.
-            has_desk: false,
+            has_desk: has_desk(seed),
             back_at_desk: Mutex::default(),
             held: Mutex::default(),
             wishes: Mutex::default(),
@@ -422,6 +422,13 @@ impl World {
 /// Whether whoever pays gets a receipt, in the sale of a seed. A stream of its own, as for types.
 pub(super) fn has_receipts(seed: u64) -> bool {
     Chance::of(seed, "receipts", 0).percent(50)
+}
+
+/// Whether money goes back at the bank's own desk, too, in the sale of a seed. A stream of its own, as for
+/// types. Not where files come back for good: a ledger that was lost numbers refunds anew, and what the
+/// desk had given back may be asked for once more.
+fn has_desk(seed: u64) -> bool {
+    Chance::of(seed, "goes back at the desk", 0).percent(40) && !accepted::may_lose(seed)
 }
 
 /// The event that a booking is of, by its id.

@@ -3,9 +3,26 @@
 //! far, and a list for whoever asks.
 
 use super::{Bank, Book, Entry, State, reference};
-use onrush_core::ids::PaymentId;
+use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_saga::gateway::{DeskNews, News};
+use std::fmt;
+use tokio::time::Instant;
+
+/// When the server said that it had taken something in.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Heard {
+    pub(in super::super) at: Instant,
+    /// How often its files had been made those of a version before when it was told.
+    pub(in super::super) upgrades: usize,
+}
+
+/// Instants differ from run to run, and what is told does not.
+impl fmt::Debug for Heard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after {} upgrades", self.upgrades)
+    }
+}
 
 /// Money that the desk gave back of one payment at once.
 #[derive(Clone, Debug)]
@@ -13,15 +30,36 @@ pub(in super::super) struct AtDesk {
     /// What the bank calls it.
     pub(in super::super) reference: String,
     pub(in super::super) payment: PaymentId,
+    pub(in super::super) booking: BookingId,
     pub(in super::super) amount_minor: i64,
     /// How it stood, one after the other.
     pub(in super::super) stood: Vec<DeskStatus>,
+    /// What of that the server has said that it took in.
+    pub(in super::super) heard: Vec<(DeskStatus, Heard)>,
 }
 
 impl AtDesk {
     /// How it stands.
     pub(in super::super) fn stands(&self) -> DeskStatus {
         *self.stood.last().expect("it stands somehow from its beginning")
+    }
+
+    /// Whether the money ever came back from its buyer, or never went.
+    pub(in super::super) fn has_stayed(&self) -> bool {
+        self.stood.contains(&DeskStatus::Stayed)
+    }
+
+    /// The id of the server's entry about it.
+    pub(in super::super) fn entry(&self) -> String {
+        format!("bank.{}", self.reference)
+    }
+
+    /// Whether the server had surely heard by then that the money went back, and of which payment: what a
+    /// version before had written of it does not say that.
+    pub(in super::super) fn was_known(&self, by: Instant, upgrades: usize) -> bool {
+        self.heard.iter().any(|(status, heard)| {
+            *status == DeskStatus::Moved && heard.at < by && heard.upgrades == upgrades
+        })
     }
 
     /// What the bank says of it.
@@ -76,11 +114,14 @@ impl Bank {
         }
         let nth = entry.desk.len();
         let reference = format!("desk-{payment}-{}", nth + 1);
+        let booking = entry.booking.clone()?;
         entry.desk.push(AtDesk {
             reference: reference.clone(),
             payment: payment.clone(),
+            booking,
             amount_minor,
             stood: vec![status],
+            heard: Vec::new(),
         });
         self.tell_of_desk(&mut book, payment, nth);
         Some(reference)
@@ -104,6 +145,13 @@ impl Bank {
         let under_way = self.at_desk().into_iter().filter(|made| made.stands() == DeskStatus::Open);
         for made in under_way {
             self.go_on_at_desk(&made.reference, DeskStatus::Moved);
+        }
+    }
+
+    /// An operator gives money back by other means than the bank.
+    pub(in super::super) fn give_back_elsewhere(&self, payment: &PaymentId, amount_minor: i64) {
+        if let Some(entry) = self.book().entries.get_mut(payment) {
+            entry.elsewhere_minor += amount_minor;
         }
     }
 
@@ -135,5 +183,38 @@ impl Bank {
         let of_it = book.entries.iter().filter(|(payment, _)| reference(payment) == name);
         let made = of_it.flat_map(|(_, entry)| entry.desk.iter().map(move |made| (made, entry)));
         made.filter_map(|(made, entry)| made.news(entry)).collect()
+    }
+
+    /// Whether a message is about something that the desk did.
+    pub(in super::super) fn is_of_desk(&self, id: &str) -> bool {
+        let book = self.book();
+        let news = book.sent.get(id).and_then(|notice| notice.news.as_ref());
+        matches!(news, Some(News::Desk(_)))
+    }
+
+    /// The id of the message that tells how something stands that the desk did.
+    pub(in super::super) fn message_of(&self, made: &AtDesk) -> Option<String> {
+        let book = self.book();
+        let found = book.sent.iter().find(|(_, notice)| match &notice.news {
+            Some(News::Desk(news)) => {
+                news.reference == made.reference && news.status == made.stands()
+            }
+            Some(News::Payment { .. } | News::Refund { .. } | News::WentBack { .. }) | None => {
+                false
+            }
+        });
+        found.map(|(id, _)| id.clone())
+    }
+
+    /// The server has said that it took in the message of this id.
+    pub(in super::super) fn note_heard(&self, id: &str, heard: Heard) {
+        let mut book = self.book();
+        let Book { entries, sent, .. } = &mut *book;
+        let news = sent.get(id).and_then(|notice| notice.news.as_ref());
+        let Some(News::Desk(news)) = news else { return };
+        let all = entries.values_mut().flat_map(|entry| entry.desk.iter_mut());
+        for made in all.filter(|made| made.reference == news.reference) {
+            made.heard.push((news.status, heard));
+        }
     }
 }

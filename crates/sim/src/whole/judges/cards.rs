@@ -36,8 +36,12 @@ pub(super) fn judge(
         }
         let Some(known) = facts.bookings.get(&paid.booking) else { continue };
         // With decisions the rules have lost whose card it was; the bank does not say afterwards.
-        let has_bought =
-            paid.refunds_minor.iter().sum::<i64>() < paid.amount_minor && !paid.is_of_before;
+        let back_minor = paid.refunds_minor.iter().sum::<i64>() + paid.elsewhere_minor;
+        // What its desk gives back of what somebody has takes nothing from them.
+        let is_its = known.payment.as_ref() == Some(payment);
+        let is_back = |at_desk_minor: i64| back_minor + at_desk_minor >= paid.amount_minor;
+        let has_bought = !is_back(if is_its { 0 } else { paid.at_desk_minor() });
+        let has_bought = has_bought && !paid.is_of_before;
         if let Some(card) = paid.card.filter(|_| has_bought && known.end == HoldStatus::Confirmed) {
             *units.entry((known.event.clone(), card)).or_default() += known.lines.units();
         }

@@ -1,7 +1,7 @@
 //! The judge of messages: whoever is to be told is told of what happened, once by the messages' ids,
 //! with the journal's and the bank's amounts, and of nothing else.
 
-use super::super::bank::{Bank, Paid};
+use super::super::bank::{AtDesk, Bank, Paid};
 use super::super::noted::Came;
 use super::super::receivers::{Hook, Receivers, Said, Taken};
 use super::super::server::Server;
@@ -9,7 +9,7 @@ use super::super::world::World;
 use super::{Facts, Known};
 use onrush_base::config::kinds::{
     BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, BOOKING_REFUNDED, BOOKING_RELEASED,
-    PAYMENT_FAILED, PAYMENT_LATE_REFUNDED, TICKET_CHECKED_IN,
+    PAYMENT_FAILED, PAYMENT_LATE_REFUNDED, PAYMENT_REFUNDED_AT_DESK, TICKET_CHECKED_IN,
 };
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange};
@@ -37,6 +37,8 @@ type About = (&'static str, BookingId);
 struct Happened {
     times: BTreeMap<About, usize>,
     refunds_minor: BTreeMap<BookingId, Vec<i64>>,
+    /// What the bank's desk did, of bookings that it had to do with.
+    at_desk: BTreeMap<BookingId, Vec<AtDesk>>,
     payments: Vec<Paid>,
 }
 
@@ -116,6 +118,7 @@ fn kind(name: &str) -> Option<&'static str> {
         BOOKING_RELEASED,
         BOOKING_CANCELLED,
         PAYMENT_FAILED,
+        PAYMENT_REFUNDED_AT_DESK,
         TICKET_CHECKED_IN,
     ];
     match name {
@@ -133,13 +136,19 @@ impl Happened {
             }
         }
         let mut refunds_minor = BTreeMap::<_, Vec<i64>>::new();
+        let mut at_desk = BTreeMap::<_, Vec<AtDesk>>::new();
+        for made in payments.iter().flat_map(|paid| &paid.desk) {
+            let about = (PAYMENT_REFUNDED_AT_DESK, made.booking.clone());
+            *times.entry(about).or_default() += made.stood.len();
+            at_desk.entry(made.booking.clone()).or_default().push(made.clone());
+        }
         for paid in &payments {
             *times.entry((REFUND, paid.booking.clone())).or_default() += paid.refunds_minor.len();
             let refunds = refunds_minor.entry(paid.booking.clone()).or_default();
             refunds.extend(&paid.refunds_minor);
             refunds.sort_unstable();
         }
-        Self { times, refunds_minor, payments }
+        Self { times, refunds_minor, at_desk, payments }
     }
 
     fn times(&self, about: &About) -> usize {
@@ -252,13 +261,17 @@ impl Judge<'_> {
         for about in all.into_iter().filter(|about| wants(about)) {
             let (of, told) = (happened.times(about), told.get(about).map_or(&[][..], |told| told));
             let given_up = dead.get(about).copied().unwrap_or_default();
-            let owed = if about.0 == REFUND { self.refunds(of) } else { (of, of) };
+            let owed = match about.0 {
+                REFUND => self.refunds(&about.1, of),
+                PAYMENT_REFUNDED_AT_DESK => self.at_desk(&about.1, of),
+                _ => (of, of),
+            };
             self.count(&channel, about, owed, told.len(), given_up);
-            if about.0 == REFUND && told.len() == of && self.losses == 0 {
+            if about.0 == REFUND && self.losses == 0 {
                 let mut minor: Vec<_> =
                     told.iter().filter_map(|data| data["refund_minor"].as_i64()).collect();
                 minor.sort_unstable();
-                if happened.refunds_minor.get(&about.1).is_some_and(|refunds| *refunds != minor) {
+                if !self.are_refunds(&about.1, &minor, given_up) {
                     self.say(format!("{channel} was told of refunds of {minor:?} for {}", about.1));
                 }
             }
@@ -267,10 +280,45 @@ impl Judge<'_> {
 
     /// How often so many refunds are told, at least and at most. A ledger that has lost one asks for it
     /// again, finds it at the bank, and tells it as a new one; what it has not asked for again it
-    /// cannot tell.
-    fn refunds(&self, times: usize) -> (usize, usize) {
-        let most = times * (1 + usize::try_from(self.losses).unwrap_or_default());
+    /// cannot tell. What went back at the desk is told as well once it counts, in parts perhaps, and so
+    /// is what an operator gave back by other means.
+    fn refunds(&self, booking: &BookingId, times: usize) -> (usize, usize) {
+        let beside = self.happened.at_desk.get(booking).map_or(0, |made| 2 * made.len() + 2);
+        let most = (times + beside) * (1 + usize::try_from(self.losses).unwrap_or_default());
         (if self.losses == 0 { times } else { 0 }, most)
+    }
+
+    /// The same of what the desk did, which stood in so many ways: each of them is told once, but those
+    /// that the server heard of too late, and how it ended is always.
+    fn at_desk(&self, booking: &BookingId, times: usize) -> (usize, usize) {
+        (self.happened.at_desk.get(booking).map_or(0, Vec::len), times)
+    }
+
+    /// Whether these are the refunds of a booking, if all of them are told. Where the bank's desk gave
+    /// something back, they come to all that had to go back, with what came back and went once more.
+    fn are_refunds(&self, booking: &BookingId, told_minor: &[i64], given_up: usize) -> bool {
+        let none = Vec::new();
+        let refunds_minor = self.happened.refunds_minor.get(booking).unwrap_or(&none);
+        let Some(made) = self.happened.at_desk.get(booking) else {
+            return told_minor.len() != refunds_minor.len()
+                || told_minor == refunds_minor.as_slice();
+        };
+        if given_up > 0 {
+            return true;
+        }
+        let mut left_minor = told_minor.to_vec();
+        let has_all = refunds_minor.iter().all(|minor| {
+            let at = left_minor.iter().position(|told| told == minor);
+            at.map(|at| left_minor.remove(at)).is_some()
+        });
+        let taken = self.happened.of_booking(booking).filter(|paid| paid.is_captured);
+        let taken_minor: i64 = taken.map(|paid| paid.amount_minor).sum();
+        let kept_minor = self.facts.bookings.get(booking).map_or(0, Known::kept_minor);
+        let stayed = made.iter().filter(|made| made.has_stayed());
+        let stayed_minor: i64 = stayed.map(|made| made.amount_minor).sum();
+        let owed_minor = taken_minor - kept_minor;
+        let told_minor: i64 = told_minor.iter().sum();
+        has_all && (owed_minor..=owed_minor + stayed_minor).contains(&told_minor)
     }
 
     /// Sees that something is told as often as it happened: at least and at most so often.
@@ -309,6 +357,10 @@ impl Judge<'_> {
         // What was lost since may have come to another end.
         if kind == REFUND && self.losses == 0 {
             is_right &= may_have_been(&data["booking_status"], known.end);
+        }
+        if kind == PAYMENT_REFUNDED_AT_DESK {
+            let made = self.happened.at_desk.get(booking).into_iter().flatten();
+            is_right &= made.into_iter().any(|made| is_told(made, data));
         }
         if kind == BOOKING_CONFIRMED {
             let payment = data["payment"].as_str().unwrap_or_default();
@@ -391,7 +443,7 @@ impl Judge<'_> {
             BOOKING_CONFIRMED if known.amount_minor == 0 && self.was_at_till(booking) => (0, times),
             BOOKING_CONFIRMED | BOOKING_CANCELLED if is_left_out => (0, times),
             BOOKING_CONFIRMED | BOOKING_CANCELLED => (times, times),
-            REFUND => self.refunds(times),
+            REFUND => self.refunds(booking, times),
             BOOKING_EXPIRED if !self.happened.of_booking(booking).any(is_tried) => (0, 0),
             // Whose money was taken hears of that instead, and of another card that was typed in the
             // server may never have heard.
@@ -419,6 +471,10 @@ impl Judge<'_> {
         let is_right = row(text, "Total").and_then(minor) == Some(*amount_minor)
             && match kind {
                 BOOKING_CANCELLED => refund_minor == known.refund_minor,
+                // Of what went back at the desk as much is told as counts.
+                REFUND if self.happened.at_desk.contains_key(booking) => {
+                    (1..=*amount_minor).contains(&refund_minor)
+                }
                 REFUND => self
                     .happened
                     .of_booking(booking)
@@ -446,6 +502,15 @@ fn is_limited(kind: &str, known: &Known) -> bool {
         BOOKING_CANCELLED => known.amount_minor == 0 && known.is_given_back,
         _ => false,
     }
+}
+
+/// Whether this is what is told of something that the bank's desk did.
+fn is_told(made: &AtDesk, data: &Value) -> bool {
+    let status = serde_json::from_value(data["status"].clone());
+    data["entry"] == made.entry().as_str()
+        && data["payment"] == made.payment.as_str()
+        && data["moved_minor"] == made.amount_minor
+        && status.is_ok_and(|status| made.stood.contains(&status))
 }
 
 /// Whether a booking that came to this end may have stood like that before: what was sold is sold until

@@ -2,12 +2,14 @@
 //! buyers were told.
 
 mod cards;
+mod desk;
 mod door;
 mod draw;
 mod messages;
 mod organiser;
 mod payers;
 pub(super) mod receipts;
+mod rest;
 mod returns;
 mod tickets;
 mod till;
@@ -25,22 +27,15 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, SeatId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::{Change, Time};
-use onrush_ledger::booking::BookingFilter;
-use onrush_ledger::receipt::ReceiptRule;
 use onrush_relay::messages::CANCELLED_BY_BUYER;
 use onrush_store::{Engine, FeedEntry, Seq};
+pub(super) use rest::wait_for_rest;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::{Instant, sleep};
 
-/// Bookings that a violation names at most.
-const MOST_NAMED: usize = 5;
-/// Payments read at a time.
-const PAGE: usize = 1_000;
 /// Where whoever keeps the books sits.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 5);
 
@@ -51,95 +46,6 @@ pub(super) struct Seen {
     pub(super) confirmed: u64,
     /// The journal, as it is written down, and receipts.
     pub(super) journal: Vec<u8>,
-}
-
-/// Waits until no hold is to run out and no money and no message is under way any more.
-pub(super) async fn wait_for_rest(
-    server: &Arc<Server>,
-    patience: Duration,
-    violations: &mut Vec<String>,
-) {
-    let begun = Instant::now();
-    loop {
-        // What was decided last has to reach the ledger before that can say that nothing is left.
-        sleep(Duration::from_secs(60)).await;
-        let life = server.life().expect("it was started");
-        let held = BookingFilter { status: Some(HoldStatus::Held), ..BookingFilter::default() };
-        let held = match life.ledger.bookings(held, MOST_NAMED).await {
-            Ok(page) => page.rows.into_iter().map(|(row, _)| row.booking).collect::<Vec<_>>(),
-            Err(error) => {
-                violations.push(format!("the ledger does not answer: {error}"));
-                return;
-            }
-        };
-        let totals = life.ledger.totals().await;
-        let channels = channels_with_more(&life, server).await;
-        let receipts = receipts_missing(&life, server).await;
-        match totals {
-            Ok(totals)
-                if totals.open_sagas == 0
-                    && totals.stuck_sagas == 0
-                    && totals.refunding_minor == 0
-                    && channels.is_empty()
-                    && receipts.is_empty()
-                    && held.is_empty() =>
-            {
-                return;
-            }
-            Ok(_) if begun.elapsed() > patience && !held.is_empty() => {
-                violations.push(format!("{held:?} are still held, as the ledger has it"));
-                return;
-            }
-            Ok(_) if begun.elapsed() > patience && !channels.is_empty() => {
-                violations.push(format!("{channels:?} still have something to tell"));
-                return;
-            }
-            Ok(_) if begun.elapsed() > patience && !receipts.is_empty() => {
-                violations.push(format!("{receipts:?} still lack receipts, as the ledger has it"));
-                return;
-            }
-            Ok(totals) if begun.elapsed() > patience => {
-                violations.push(format!(
-                    "{} sagas have not ended {patience:?} after everything works, {} of them \
-                     stuck, and {} are still to go back",
-                    totals.open_sagas, totals.stuck_sagas, totals.refunding_minor
-                ));
-                return;
-            }
-            Ok(_) => {}
-            Err(error) => {
-                violations.push(format!("the ledger does not answer: {error}"));
-                return;
-            }
-        }
-    }
-}
-
-/// Channels over which something is still to be told.
-async fn channels_with_more(life: &Life, server: &Arc<Server>) -> Vec<String> {
-    let mut left = Vec::new();
-    for channel in server.receivers().channels() {
-        if !matches!(life.ledger.next_delivery(&channel).await, Ok(None)) {
-            left.push(channel);
-        }
-    }
-    left
-}
-
-/// Bookings that were paid, or of which something went back, and whose documents are still to be
-/// issued.
-async fn receipts_missing(life: &Life, server: &Arc<Server>) -> Vec<BookingId> {
-    let (mut missing, mut after) = (Vec::new(), None);
-    while server.has_receipts() && missing.len() < MOST_NAMED {
-        let Ok(page) = life.ledger.takings(ReceiptRule::EVERY, after, PAGE).await else { break };
-        let lacks = page.rows.into_iter().filter(|taking| taking.is_missing);
-        missing.extend(lacks.map(|taking| taking.booking));
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    missing
 }
 
 /// Looks at everything there is.
@@ -186,6 +92,9 @@ pub(super) async fn look(
     types::judge(world, &entries, violations);
     payers::judge(world, &entries, violations);
     cards::judge(world, bank, &facts, &entries, violations);
+    if world.has_desk {
+        desk::judge(world, bank, &facts, server.upgrades().await, violations);
+    }
     draw::judge(server, world, &entries, violations).await;
     messages::judge(server, world, bank, &facts, &entries, violations).await;
     let documents = issued(server, world, &accounts, &facts, violations).await;
@@ -308,15 +217,12 @@ fn money(
     known: Option<&Known>,
     violations: &mut Vec<String>,
 ) {
+    // Where its desk gave something back, that is a part of it, payment by payment: another judge's.
+    if account.is_at_desk {
+        return;
+    }
     let kept_minor = account.captured_minor - account.returned_minor;
-    let due_minor = match known {
-        Some(known) if known.is_paid_elsewhere() => 0,
-        Some(Known { end: HoldStatus::Confirmed, amount_minor, .. }) => *amount_minor,
-        Some(Known { end: HoldStatus::Cancelled, amount_minor, refund_minor, .. }) => {
-            amount_minor - refund_minor
-        }
-        Some(_) | None => 0,
-    };
+    let due_minor = known.map_or(0, Known::kept_minor);
     // A restore forgets who was given their money back: then it is as if they had bought.
     let is_forgotten = account.had_refunds && (0..due_minor).contains(&kept_minor);
     if kept_minor != due_minor && !is_forgotten {
@@ -374,6 +280,16 @@ impl Known {
     /// Whether it was sold for money that the bank has.
     fn is_paid_at_bank(&self) -> bool {
         self.amount_minor > 0 && !self.is_paid_elsewhere()
+    }
+
+    /// What the bank is to keep of its money.
+    fn kept_minor(&self) -> i64 {
+        match self.end {
+            _ if self.is_paid_elsewhere() => 0,
+            HoldStatus::Confirmed => self.amount_minor,
+            HoldStatus::Cancelled => self.amount_minor - self.refund_minor,
+            HoldStatus::Held | HoldStatus::Paying | HoldStatus::Released | HoldStatus::Expired => 0,
+        }
     }
 
     /// Units of the pool.
