@@ -7,7 +7,8 @@ use std::time::Instant;
 
 /// Seeds that are tried for each.
 const SEEDS: u64 = 40;
-/// The same for what shows only where a kill comes between two writes, or where files are put back.
+/// The same for what shows only where a kill comes between two writes, where files are put back, or where
+/// the bank's desk gives money back.
 const SEEDS_OF_RARE: u64 = 100;
 /// Seeds that show what few seeds show: they are tried first. Where the sale has changed so that they
 /// show it no more, all are tried as for the others; the test prints which one shows it then.
@@ -36,8 +37,14 @@ fn find(planted: Planted) -> Option<(u64, String)> {
     // What is lost for good excuses something: it happens where the fault is in it.
     let losses = matches!(planted, Planted::LostTimeIsSkipped | Planted::OperatorForgets);
     let faults = Faults { planted: Some(planted), losses, ..Faults::ALL };
-    let is_rare =
-        losses || matches!(planted, Planted::RefundIsSaidToBeDone | Planted::OnlyHeldIsOverlooked);
+    let is_rare = losses
+        || matches!(
+            planted,
+            Planted::RefundIsSaidToBeDone
+                | Planted::OnlyHeldIsOverlooked
+                | Planted::DeskEntriesAreForgotten
+                | Planted::DeskMoneyCountsForNothing
+        );
     let seeds = if is_rare { SEEDS_OF_RARE } else { SEEDS };
     let known = KNOWN.iter().filter(|(shown, _)| *shown == planted).map(|(_, seed)| *seed);
     known.chain(1..=seeds).find_map(|seed| {

@@ -100,6 +100,12 @@ faults! {
          "UPDATE OF status ON refunds WHEN new.status = 'done' AND new.refund_id NOT LIKE '%+'",
          "UPDATE refunds SET refund_id = refund_id || '+', status = 'requested' \
          WHERE refund_id = new.refund_id");
+    DeskEntriesAreForgotten = "nothing of what the bank's own desk did is written down",
+        LedgerAfter("INSERT ON desk_entries",
+         "DELETE FROM desk_entries WHERE entry_id = new.entry_id");
+    DeskMoneyCountsForNothing = "what went back at the bank's own desk counts for no cancellation",
+        LedgerAfter("UPDATE OF flagged ON payments WHEN new.flagged = 1",
+         "UPDATE payments SET flagged = 0 WHERE payment_id = new.payment_id");
     FollowerSkips = "the follower of the journal believes to be further than it is",
         Ledger("UPDATE feed_cursor SET seq = seq + 40 WHERE id = 1");
     KeysAreForgottenInFiles = "the answers that keys keep are gone",
