@@ -1,0 +1,58 @@
+/**
+ * Chosen seats that somebody else took. The notice of it stands where the page begins, and whoever holds
+ * may be far below: the press that would hold less than was chosen shows it first.
+ */
+
+type News =
+  /** It came by itself. A press with fewer units chosen than these shows it first. */
+  | { is: "unseen"; below: number }
+  /** Whoever wanted to hold was told, and nothing was held. */
+  | { is: "told" };
+
+export class Loss {
+  #seats = $state.raw<readonly number[]>([]);
+  #news = $state.raw<News>();
+
+  /** By index, in the order they were lost. */
+  get seats(): readonly number[] {
+    return this.#seats;
+  }
+
+  /** Whether somebody wanted to hold, and nothing was held for it. */
+  get isTold(): boolean {
+    return this.#news?.is === "told";
+  }
+
+  /**
+   * These left the choice by themselves, of which so many units are left. Whoever chooses as many again has
+   * seen to it, and of a choice that is gone whole nothing can be held unseen.
+   */
+  come(seats: readonly number[], left: number): void {
+    const known = this.#news?.is === "unseen" ? this.#news.below : 0;
+    this.#news = { is: "unseen", below: left === 0 ? 0 : Math.max(left + seats.length, known) };
+    this.#add(seats);
+  }
+
+  /** These could not be held when they were to be: whoever wanted that is told. */
+  tell(seats: readonly number[]): void {
+    this.#news = { is: "told" };
+    this.#add(seats);
+  }
+
+  /** Whether nothing is to be held by a press while so many units are chosen: it shows the loss first. */
+  stop(units: number): boolean {
+    if (this.#news?.is !== "unseen" || units >= this.#news.below) return false;
+    this.#news = { is: "told" };
+    return true;
+  }
+
+  /** The buyer has done something about it. */
+  clear(): void {
+    this.#seats = [];
+    this.#news = undefined;
+  }
+
+  #add(seats: readonly number[]): void {
+    this.#seats = [...new Set([...this.#seats, ...seats])];
+  }
+}

@@ -1,0 +1,68 @@
+/** Seats that others take while they are chosen: what is shown of it, what is held, and by which press. */
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { SeatMap } from "../src/api/schema";
+import { launch, visit } from "./browser";
+import { openEvent, Server, smallPlan } from "./server";
+
+let server: Server;
+let browser: Browser;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Server.start(), launch()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const seat = (page: Page, number: number) =>
+  page.getByRole("group", { name: /^Row C,/ }).getByRole("button", { name: `Seat ${number},` });
+
+/** Somebody who has chosen these seats of row C in the list, and how often their page asked for a hold. */
+async function choosing(event: string, ...numbers: number[]) {
+  await openEvent(server, event, {
+    settings: { room: null },
+    plan: smallPlan(4, 10),
+    prices: { Stalls: 4_500 },
+  });
+  const visitor = await visit(browser);
+  const { page } = visitor;
+  const holds = { count: 0 };
+  page.on("request", (request) => {
+    if (request.method() === "POST" && request.url().endsWith(`/events/${event}/bookings`)) holds.count += 1;
+  });
+  await page.goto(`${server.url}/events/${event}/choose`);
+  await page.getByRole("button", { name: "Choose from a list" }).click();
+  for (const number of numbers) await seat(page, number).click();
+  return { ...visitor, holds };
+}
+
+/** Somebody else is faster. */
+async function othersHold(event: string, ...seats: string[]): Promise<void> {
+  const wish = { token: await server.visitor(), key: seats.join(), body: { seats } };
+  expect((await server.ask("POST", `/events/${event}/bookings`, wish)).status).toBe(201);
+}
+
+async function heldSeats(event: string): Promise<string[]> {
+  const { seats } = (await server.ask("GET", `/events/${event}/seats`)).body as SeatMap;
+  return seats.filter(({ status }) => status === "held").map(({ id }) => id);
+}
+
+const lossOf = (page: Page, number: number) =>
+  page.getByText(`This seat was just taken: Stalls, row C, seat ${number}.`);
+const holdThese = (page: Page) => page.getByRole("button", { name: "Hold these" });
+
+test("whoever has chosen another seat for the one that was lost holds at the first press", async () => {
+  const { page, holds, complaints, close } = await choosing("replaced", 5);
+  await othersHold("replaced", "C-5");
+  await lossOf(page, 5).waitFor();
+  await seat(page, 7).click();
+  await holdThese(page).click();
+  await page.waitForURL(/\/bookings\//);
+  expect(holds.count).toBe(1);
+  expect(await heldSeats("replaced")).toEqual(["C-5", "C-7"]);
+  expect(complaints).toEqual([]);
+  await close();
+});
