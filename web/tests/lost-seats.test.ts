@@ -66,3 +66,38 @@ test("whoever has chosen another seat for the one that was lost holds at the fir
   expect(complaints).toEqual([]);
   await close();
 });
+
+test("whoever holds while a loss is looked into is told by that press that nothing was held", async () => {
+  const event = "looked-into";
+  const { page, holds, complaints, close } = await choosing(event, 5, 6);
+  await page.getByLabel(/If one of these is gone/).uncheck();
+  // A seat that is gone may be in a booking of their own: that is answered once they have pressed.
+  let answer = (): void => {};
+  const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+  await page.route(/\/api\/v1\/bookings\?/, async (route) => {
+    await isAnswered;
+    await route.continue();
+  });
+  let letThrough = (): void => {};
+  const isLetThrough = new Promise<void>((resolve) => (letThrough = resolve));
+  await page.route(`**/events/${event}/bookings`, async (route) => {
+    await isLetThrough;
+    await route.continue();
+  });
+  await othersHold(event, "C-5", "D-1");
+  const ofOthers = page.getByRole("group", { name: /^Row D,/ }).getByRole("button", { name: "Seat 1," });
+  await expect.poll(() => ofOthers.getAttribute("aria-disabled")).toBe("true");
+  await holdThese(page).click();
+  await expect.poll(() => holds.count).toBe(1);
+  // It leaves the choice before the server refuses it.
+  answer();
+  await lossOf(page, 5).waitFor();
+  letThrough();
+  await page.getByText("Nothing was held. The rest of your choice is still here.").waitFor();
+  await holdThese(page).click();
+  await page.waitForURL(/\/bookings\//);
+  expect(holds.count).toBe(2);
+  expect(await heldSeats(event)).toEqual(["C-5", "C-6", "D-1"]);
+  expect(complaints).toEqual([]);
+  await close();
+});
