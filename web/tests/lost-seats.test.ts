@@ -101,3 +101,21 @@ test("whoever holds while a loss is looked into is told by that press that nothi
   expect(complaints).toEqual([]);
   await close();
 });
+
+test("double click on the button holds nothing unseen, and a click after it holds what is left", async () => {
+  const { page, holds, complaints, close } = await choosing("double", 5, 6);
+  await othersHold("double", "C-5");
+  await lossOf(page, 5).waitFor();
+  await holdThese(page).evaluate((button: HTMLElement) => {
+    button.click();
+    button.click();
+  });
+  await page.getByText("Nothing was held. The rest of your choice is still here.").waitFor();
+  // The button says when it is ready: Playwright clicks none that is not.
+  await holdThese(page).click();
+  await page.waitForURL(/\/bookings\//);
+  expect(holds.count).toBe(1);
+  expect(await heldSeats("double")).toEqual(["C-5", "C-6"]);
+  expect(complaints).toEqual([]);
+  await close();
+});

@@ -1,6 +1,17 @@
 /** Which press shows first that chosen seats are gone, and which holds what is chosen. */
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Loss } from "../../src/buyer/choose/loss.svelte";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** As long as nobody takes for two clicks. */
+const read = () => vi.advanceTimersByTime(1_000);
 
 test("loss that came by itself is shown by one press, and the next one holds", () => {
   const loss = new Loss();
@@ -9,6 +20,7 @@ test("loss that came by itself is shown by one press, and the next one holds", (
   expect(loss.isTold).toBe(false);
   expect(loss.stop(1)).toBe(true);
   expect(loss.isTold).toBe(true);
+  read();
   expect(loss.stop(1)).toBe(false);
   expect(loss.seats).toEqual([7]);
 });
@@ -31,6 +43,7 @@ test("losses one after another are one until they are shown or seen to", () => {
   loss.come([8], 1);
   expect(loss.stop(3)).toBe(false);
   expect(loss.stop(2)).toBe(true);
+  read();
   // What goes after it was told is news again.
   loss.come([9], 1);
   expect(loss.isTold).toBe(false);
@@ -51,9 +64,38 @@ test("whoever was told at the hold is not stopped again, nor for what was done a
   const loss = new Loss();
   loss.tell([7]);
   expect(loss.isTold).toBe(true);
+  read();
   expect(loss.stop(1)).toBe(false);
   loss.come([8], 1);
   loss.clear();
   expect(loss.seats).toEqual([]);
   expect(loss.stop(1)).toBe(false);
+});
+
+test.each([
+  ["a press that showed it", (loss: Loss) => expect(loss.stop(1)).toBe(true)],
+  ["a hold that was refused", (loss: Loss) => loss.tell([8])],
+])("second click of a double one holds nothing after %s", (_, first) => {
+  const loss = new Loss();
+  loss.come([7], 1);
+  first(loss);
+  vi.advanceTimersByTime(300);
+  expect(loss.isToldJustNow).toBe(true);
+  expect(loss.stop(1)).toBe(true);
+  vi.advanceTimersByTime(500);
+  expect(loss.isToldJustNow).toBe(false);
+  expect(loss.stop(1)).toBe(false);
+});
+
+test("whoever does something about it at once waits for nothing", () => {
+  const loss = new Loss();
+  loss.tell([7]);
+  loss.clear();
+  expect(loss.isToldJustNow).toBe(false);
+  expect(loss.stop(1)).toBe(false);
+  // Nor does what was shown before end the wait of what is shown now.
+  vi.advanceTimersByTime(500);
+  loss.tell([8]);
+  vi.advanceTimersByTime(500);
+  expect(loss.stop(1)).toBe(true);
 });

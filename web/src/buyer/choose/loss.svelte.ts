@@ -9,9 +9,14 @@ type News =
   /** Whoever wanted to hold was told, and nothing was held. */
   | { is: "told" };
 
+/** A press so soon after the notice was shown is half of a double click: nobody has read that by then. */
+const DOUBLE_CLICK_MS = 700;
+
 export class Loss {
   #seats = $state.raw<readonly number[]>([]);
   #news = $state.raw<News>();
+  #isToldJustNow = $state(false);
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** By index, in the order they were lost. */
   get seats(): readonly number[] {
@@ -21,6 +26,11 @@ export class Loss {
   /** Whether somebody wanted to hold, and nothing was held for it. */
   get isTold(): boolean {
     return this.#news?.is === "told";
+  }
+
+  /** Whether that was only just now: a press belongs to the one before, and holds nothing either. */
+  get isToldJustNow(): boolean {
+    return this.#isToldJustNow;
   }
 
   /**
@@ -35,14 +45,15 @@ export class Loss {
 
   /** These could not be held when they were to be: whoever wanted that is told. */
   tell(seats: readonly number[]): void {
-    this.#news = { is: "told" };
+    this.#wasTold();
     this.#add(seats);
   }
 
   /** Whether nothing is to be held by a press while so many units are chosen: it shows the loss first. */
   stop(units: number): boolean {
+    if (this.#isToldJustNow) return true;
     if (this.#news?.is !== "unseen" || units >= this.#news.below) return false;
-    this.#news = { is: "told" };
+    this.#wasTold();
     return true;
   }
 
@@ -50,6 +61,15 @@ export class Loss {
   clear(): void {
     this.#seats = [];
     this.#news = undefined;
+    this.#isToldJustNow = false;
+    clearTimeout(this.#timer);
+  }
+
+  #wasTold(): void {
+    this.#news = { is: "told" };
+    this.#isToldJustNow = true;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => (this.#isToldJustNow = false), DOUBLE_CLICK_MS);
   }
 
   #add(seats: readonly number[]): void {
