@@ -119,3 +119,25 @@ test("double click on the button holds nothing unseen, and a click after it hold
   expect(complaints).toEqual([]);
   await close();
 });
+
+test("best seats are not held before it was seen that the seat beside them is gone", async () => {
+  const { page, holds, complaints, close } = await choosing("beside", 5);
+  await page.getByRole("button", { name: "Let us choose" }).click();
+  await page.getByText("What you have chosen already (1) is held together with these seats.").waitFor();
+  await othersHold("beside", "C-5");
+  await lossOf(page, 5).waitFor();
+  const best = page.getByRole("button", { name: "Best seats" });
+  // A double click as well.
+  await best.evaluate((button: HTMLElement) => {
+    button.click();
+    button.click();
+  });
+  await page.getByText("Nothing was held.").waitFor();
+  expect(holds.count).toBe(0);
+  await best.click();
+  await page.waitForURL(/\/bookings\//);
+  expect(holds.count).toBe(1);
+  expect(await heldSeats("beside")).toHaveLength(3);
+  expect(complaints).toEqual([]);
+  await close();
+});

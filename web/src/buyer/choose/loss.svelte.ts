@@ -3,9 +3,12 @@
  * may be far below: the press that would hold less than was chosen shows it first.
  */
 
+/** What a press is to hold: what is chosen, or the best seats together with that. */
+export type Press = "chosen" | "best";
+
 type News =
   /** It came by itself. A press with fewer units chosen than these shows it first. */
-  | { is: "unseen"; below: number }
+  | { is: "unseen"; below: Readonly<Record<Press, number>> }
   /** Whoever wanted to hold was told, and nothing was held. */
   | { is: "told" };
 
@@ -35,11 +38,19 @@ export class Loss {
 
   /**
    * These left the choice by themselves, of which so many units are left. Whoever chooses as many again has
-   * seen to it, and of a choice that is gone whole nothing can be held unseen.
+   * seen to it, and of a choice that is gone whole nothing can be held unseen; but for the best seats, where
+   * their form was shown: it had said that the choice is held together with them.
    */
-  come(seats: readonly number[], left: number): void {
-    const known = this.#news?.is === "unseen" ? this.#news.below : 0;
-    this.#news = { is: "unseen", below: left === 0 ? 0 : Math.max(left + seats.length, known) };
+  come(seats: readonly number[], left: number, isForm: boolean): void {
+    const before = left + seats.length;
+    const known = this.#news?.is === "unseen" ? this.#news.below : { chosen: 0, best: 0 };
+    this.#news = {
+      is: "unseen",
+      below: {
+        chosen: left > 0 ? Math.max(before, known.chosen) : 0,
+        best: left > 0 || isForm ? Math.max(before, known.best) : 0,
+      },
+    };
     this.#add(seats);
   }
 
@@ -50,9 +61,9 @@ export class Loss {
   }
 
   /** Whether nothing is to be held by a press while so many units are chosen: it shows the loss first. */
-  stop(units: number): boolean {
+  stop(press: Press, units: number): boolean {
     if (this.#isToldJustNow) return true;
-    if (this.#news?.is !== "unseen" || units >= this.#news.below) return false;
+    if (this.#news?.is !== "unseen" || units >= this.#news.below[press]) return false;
     this.#wasTold();
     return true;
   }
