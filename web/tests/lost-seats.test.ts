@@ -53,6 +53,7 @@ async function heldSeats(event: string): Promise<string[]> {
 const lossOf = (page: Page, number: number) =>
   page.getByText(`This seat was just taken: Stalls, row C, seat ${number}.`);
 const holdThese = (page: Page) => page.getByRole("button", { name: "Hold these" });
+const focused = (page: Page) => page.evaluate(() => document.activeElement?.id);
 
 test("whoever has chosen another seat for the one that was lost holds at the first press", async () => {
   const { page, holds, complaints, close } = await choosing("replaced", 5);
@@ -138,6 +139,26 @@ test("best seats are not held before it was seen that the seat beside them is go
   await page.waitForURL(/\/bookings\//);
   expect(holds.count).toBe(1);
   expect(await heldSeats("beside")).toHaveLength(3);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("keyboard goes on at the button from the notice, or at the seats if nothing is left", async () => {
+  const { page, complaints, close } = await choosing("onward", 5);
+  const chooseMyself = async (lost: number) => {
+    await othersHold("onward", `C-${lost}`);
+    await lossOf(page, lost).waitFor();
+    await page.getByRole("button", { name: "Choose others myself" }).focus();
+    await page.keyboard.press("Enter");
+  };
+  await chooseMyself(5);
+  await expect.poll(() => focused(page)).toBe("seats-title");
+  for (const number of [6, 7]) await seat(page, number).click();
+  await chooseMyself(6);
+  await expect.poll(() => focused(page)).toBe("hold");
+  await page.getByRole("button", { name: "Let us choose" }).click();
+  await chooseMyself(7);
+  await expect.poll(() => focused(page)).toBe("best-title");
   expect(complaints).toEqual([]);
   await close();
 });
