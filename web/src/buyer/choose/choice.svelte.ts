@@ -1,6 +1,8 @@
 /** What a buyer has chosen and not held yet. It survives a reload, in this tab. */
 import type { Category, Pool, Wish } from "../../api/schema";
+import type { House } from "../../lib/seatmap/house";
 import { tabStore } from "../../lib/store";
+import { type Stock, termsOf } from "./stock";
 import { type Counts, sorted, sumOf } from "./types";
 
 export interface StayWish {
@@ -140,6 +142,18 @@ export class Choice {
     const pools = without(this.#pools, pool);
     this.#pools = count > 0 ? { ...pools, [pool]: count } : pools;
     this.#keep();
+  }
+
+  /** Forgets what is not on sale: what was chosen before a reload may not be there any more. */
+  tidy(house: House | undefined, stock: Stock): void {
+    this.takeSeats(this.#seats.filter((id) => house?.indexOf(id) !== undefined));
+    for (const id of Object.keys(this.#pools)) {
+      if (!stock.others.some(({ pool }) => pool === id)) this.setPool(id, 0);
+    }
+    for (const stay of this.#stays) {
+      const kind = stock.kinds.find(({ name }) => name === stay.kind);
+      if (!kind || !termsOf(kind, stay.from, stay.nights)) this.removeStay(stay);
+    }
   }
 
   /**
