@@ -2,7 +2,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { SeatMap } from "../src/api/schema";
-import { launch, visit } from "./browser";
+import { launch, tabTo, violations, visit } from "./browser";
 import { openEvent, Server, smallPlan } from "./server";
 
 let server: Server;
@@ -134,6 +134,9 @@ test("best seats are not held before it was seen that the seat beside them is go
     button.click();
   });
   await page.getByText("Nothing was held.").waitFor();
+  // Nothing of what was chosen is left, but the best seats are still wanted.
+  await page.getByRole("button", { name: "Hold the rest" }).waitFor();
+  expect(await page.getByText("The rest of your choice is still here.").count()).toBe(0);
   expect(holds.count).toBe(0);
   await best.click();
   await page.waitForURL(/\/bookings\//);
@@ -159,6 +162,28 @@ test("keyboard goes on at the button from the notice, or at the seats if nothing
   await page.getByRole("button", { name: "Let us choose" }).click();
   await chooseMyself(7);
   await expect.poll(() => focused(page)).toBe("best-title");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("by keyboard what is left of a choice is held from the notice", async () => {
+  const { page, holds, complaints, close } = await choosing("by-keyboard", 5, 6);
+  await othersHold("by-keyboard", "C-5");
+  await lossOf(page, 5).waitFor();
+  await holdThese(page).focus();
+  await page.keyboard.press("Enter");
+  const notice = page.getByRole("group", { name: "Somebody was faster" });
+  const hasFocus = () => notice.evaluate((element) => element === document.activeElement);
+  await expect.poll(hasFocus).toBe(true);
+  const rest = notice.getByRole("button", { name: "Hold the rest" });
+  await expect.poll(() => rest.getAttribute("aria-disabled")).toBe("false");
+  expect(await violations(page)).toEqual([]);
+  expect(holds.count).toBe(0);
+  await tabTo(page, rest);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/bookings\//);
+  expect(holds.count).toBe(1);
+  expect(await heldSeats("by-keyboard")).toEqual(["C-5", "C-6"]);
   expect(complaints).toEqual([]);
   await close();
 });

@@ -17,9 +17,9 @@ test("loss that came by itself is shown by one press, and the next one holds", (
   const loss = new Loss();
   expect(loss.stop("chosen", 2)).toBe(false);
   loss.come([7], 1, false);
-  expect(loss.isTold).toBe(false);
+  expect(loss.told).toBe(undefined);
   expect(loss.stop("chosen", 1)).toBe(true);
-  expect(loss.isTold).toBe(true);
+  expect(loss.told).toBe("chosen");
   read();
   expect(loss.stop("chosen", 1)).toBe(false);
   expect(loss.seats).toEqual([7]);
@@ -29,7 +29,7 @@ test("whoever chose as much again as was lost is not stopped", () => {
   const loss = new Loss();
   loss.come([7], 2, false);
   expect(loss.stop("chosen", 3)).toBe(false);
-  expect(loss.isTold).toBe(false);
+  expect(loss.told).toBe(undefined);
   // One of the others goes as well: four were chosen by then.
   loss.come([8], 3, false);
   expect(loss.stop("chosen", 4)).toBe(false);
@@ -46,7 +46,7 @@ test("losses one after another are one until they are shown or seen to", () => {
   read();
   // What goes after it was told is news again.
   loss.come([9], 1, false);
-  expect(loss.isTold).toBe(false);
+  expect(loss.told).toBe(undefined);
   expect(loss.stop("chosen", 1)).toBe(true);
 });
 
@@ -62,8 +62,8 @@ test("nobody is stopped who has nothing left of what was chosen before", () => {
 
 test("whoever was told at the hold is not stopped again, nor for what was done about it", () => {
   const loss = new Loss();
-  loss.tell([7]);
-  expect(loss.isTold).toBe(true);
+  loss.tell([7], "chosen");
+  expect(loss.told).toBe("chosen");
   read();
   expect(loss.stop("chosen", 1)).toBe(false);
   loss.come([8], 1, false);
@@ -74,7 +74,7 @@ test("whoever was told at the hold is not stopped again, nor for what was done a
 
 test.each([
   ["a press that showed it", (loss: Loss) => expect(loss.stop("chosen", 1)).toBe(true)],
-  ["a hold that was refused", (loss: Loss) => loss.tell([8])],
+  ["a hold that was refused", (loss: Loss) => loss.tell([8], "chosen")],
 ])("second click of a double one holds nothing after %s", (_, first) => {
   const loss = new Loss();
   loss.come([7], 1, false);
@@ -89,13 +89,13 @@ test.each([
 
 test("whoever does something about it at once waits for nothing", () => {
   const loss = new Loss();
-  loss.tell([7]);
+  loss.tell([7], "chosen");
   loss.clear();
   expect(loss.isToldJustNow).toBe(false);
   expect(loss.stop("chosen", 1)).toBe(false);
   // Nor does what was shown before end the wait of what is shown now.
   vi.advanceTimersByTime(500);
-  loss.tell([8]);
+  loss.tell([8], "chosen");
   vi.advanceTimersByTime(500);
   expect(loss.stop("chosen", 1)).toBe(true);
 });
@@ -107,6 +107,7 @@ test("best seats wait for a choice beside them that is gone whole, where their f
   expect(loss.stop("chosen", 0)).toBe(false);
   expect(loss.stop("best", 1)).toBe(false);
   expect(loss.stop("best", 0)).toBe(true);
+  expect(loss.told).toBe("best");
   read();
   expect(loss.stop("best", 0)).toBe(false);
 

@@ -1,9 +1,9 @@
 /** What a buyer has chosen and not held yet. It survives a reload, in this tab. */
-import type { Category, Pool, Wish } from "../../api/schema";
+import type { Category, Pool, TicketType, Wish } from "../../api/schema";
 import type { House } from "../../lib/seatmap/house";
 import { tabStore } from "../../lib/store";
 import { type Stock, termsOf } from "./stock";
-import { type Counts, sorted, sumOf } from "./types";
+import { type Counts, outOfLimits, sorted, sumOf, typeOf } from "./types";
 
 export interface StayWish {
   /** The kind of room: the part of its pools' names before the date. */
@@ -184,6 +184,22 @@ export class Choice {
       isOther = true;
     }
     return isOther;
+  }
+
+  /** Types of which a booking may not have as many units as are chosen. */
+  outOfLimits(
+    pools: readonly Pool[],
+    categories: readonly Category[],
+    categoryOf: (seat: string) => Category | undefined,
+  ): TicketType[] {
+    const ofPools = pools.flatMap(({ pool, types }) => outOfLimits(types, this.#poolTypes[pool] ?? {}));
+    const ofSeats = categories.flatMap(({ name, types }) => {
+      const here = this.#seats.filter((id) => categoryOf(id)?.name === name);
+      const ids = here.map((id) => typeOf(types, this.#seatTypes[id])?.id ?? "");
+      const counts = ids.map((id) => [id, ids.filter((other) => other === id).length] as const);
+      return outOfLimits(types, Object.fromEntries(counts));
+    });
+    return [...ofPools, ...ofSeats];
   }
 
   addStay(stay: StayWish): void {

@@ -9,8 +9,8 @@ export type Press = "chosen" | "best";
 type News =
   /** It came by itself. A press with fewer units chosen than these shows it first. */
   | { is: "unseen"; below: Readonly<Record<Press, number>> }
-  /** Whoever wanted to hold was told, and nothing was held. */
-  | { is: "told" };
+  /** Whoever wanted to hold this was told, and nothing was held. */
+  | { is: "told"; press: Press };
 
 /** A press so soon after the notice was shown is half of a double click: nobody has read that by then. */
 const DOUBLE_CLICK_MS = 700;
@@ -26,9 +26,9 @@ export class Loss {
     return this.#seats;
   }
 
-  /** Whether somebody wanted to hold, and nothing was held for it. */
-  get isTold(): boolean {
-    return this.#news?.is === "told";
+  /** The press for which nothing was held; `undefined` where there was none since the loss. */
+  get told(): Press | undefined {
+    return this.#news?.is === "told" ? this.#news.press : undefined;
   }
 
   /** Whether that was only just now: a press belongs to the one before, and holds nothing either. */
@@ -54,9 +54,9 @@ export class Loss {
     this.#add(seats);
   }
 
-  /** These could not be held when they were to be: whoever wanted that is told. */
-  tell(seats: readonly number[]): void {
-    this.#wasTold();
+  /** These could not be held when they were to be: whoever pressed for it is told. */
+  tell(seats: readonly number[], press: Press): void {
+    this.#wasTold(press);
     this.#add(seats);
   }
 
@@ -64,7 +64,7 @@ export class Loss {
   stop(press: Press, units: number): boolean {
     if (this.#isToldJustNow) return true;
     if (this.#news?.is !== "unseen" || units >= this.#news.below[press]) return false;
-    this.#wasTold();
+    this.#wasTold(press);
     return true;
   }
 
@@ -76,8 +76,8 @@ export class Loss {
     clearTimeout(this.#timer);
   }
 
-  #wasTold(): void {
-    this.#news = { is: "told" };
+  #wasTold(press: Press): void {
+    this.#news = { is: "told", press };
     this.#isToldJustNow = true;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => (this.#isToldJustNow = false), DOUBLE_CLICK_MS);
