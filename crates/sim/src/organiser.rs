@@ -31,6 +31,9 @@ pub(crate) fn names(categories: &[CategorySpec]) -> Vec<Priced> {
     categories.iter().map(|category| Priced::Category(category.name.clone())).collect()
 }
 
+/// After how many of the organiser's doings a sale is closed early, at least and at most.
+const CLOSES_AFTER: (i64, i64) = (10, 40);
+
 /// The organiser of one sale.
 #[derive(Debug)]
 pub(crate) struct Organiser {
@@ -45,6 +48,9 @@ pub(crate) struct Organiser {
     types: Option<Chance>,
     /// What is drawn about archiving, if the sale may be archived.
     archive: Option<Chance>,
+    /// How much is done yet before the sale is closed early, so that its event may be archived while
+    /// what was sold is still to come; nothing in a sale that goes on.
+    closes_after: Option<i64>,
     later_prices: LaterPrices,
 }
 
@@ -77,6 +83,9 @@ impl Organiser {
         }
         let mut archive = Chance::of(plan.seed, "archive", 0);
         let archive = archive.percent(60).then_some(archive);
+        let mut early = Chance::of(plan.seed, "closed early", 0);
+        let closes_after = (archive.is_some() && early.percent(25))
+            .then(|| early.within(CLOSES_AFTER.0, CLOSES_AFTER.1));
         Self {
             chance,
             first,
@@ -86,6 +95,7 @@ impl Organiser {
             tries_to_close,
             types,
             archive,
+            closes_after,
             later_prices: LaterPrices::of(plan),
         }
     }
@@ -131,6 +141,13 @@ impl Organiser {
             && types.percent(8)
         {
             return types::change(types, floor, &names(&self.categories));
+        }
+        if let Some(left) = &mut self.closes_after {
+            *left -= 1;
+            if *left <= 0 {
+                self.closes_after = None;
+                return Command::Close;
+            }
         }
         let percent = if phase == Phase::Closed { 20 } else { 1 };
         if let Some(archive) = &mut self.archive
