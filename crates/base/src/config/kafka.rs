@@ -233,6 +233,9 @@ impl KafkaSettings {
 mod tests {
     use super::*;
 
+    /// What others read about these settings.
+    const PAGE: &str = include_str!("../../../../docs/kafka.md");
+
     fn parsed(toml: &str) -> Result<KafkaSettings, String> {
         toml::from_str(toml).map_err(|error| error.to_string())
     }
@@ -284,5 +287,18 @@ mod tests {
         }
         let why = parsed("brokers = ['a:9092']\nprefiks = 'a'").expect_err("a typing error");
         assert!(why.contains("prefiks"), "{why}");
+    }
+
+    #[test]
+    fn examples_of_the_document_are_settings_and_none_with_a_login_goes_without_tls() {
+        #[derive(Deserialize)]
+        struct Example {
+            kafka: KafkaSettings,
+        }
+        let blocks = PAGE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let protocols: Vec<String> = blocks
+            .map(|block| toml::from_str::<Example>(block).expect(block).kafka.protocol())
+            .collect();
+        assert_eq!(protocols, ["plaintext", "sasl_ssl", "sasl_ssl"]);
     }
 }

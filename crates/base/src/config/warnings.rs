@@ -33,9 +33,30 @@ impl Config {
                 "{what} takes no real money: buyers get genuine tickets for nothing"
             ));
         }
+        #[cfg(feature = "cluster")]
+        found.extend(self.kafka.as_ref().and_then(open_login));
         found.extend(file.and_then(exposed));
         found
     }
+}
+
+/// What is said of a login at Kafka that leaves this machine without TLS. A broker's address has no
+/// scheme, as all others have, by which that could be seen.
+#[cfg(feature = "cluster")]
+fn open_login(kafka: &super::KafkaSettings) -> Option<String> {
+    if kafka.protocol() != "sasl_plaintext" {
+        return None;
+    }
+    let is_far = |broker: &&String| {
+        let host = broker.rsplit_once(':').map_or(broker.as_str(), |(host, _)| host);
+        !is_this_machine(host)
+    };
+    let far = kafka.brokers.iter().find(is_far)?;
+    Some(format!(
+        "kafka.options: there is a login and no TLS, so that whoever is on the way to {far} can read all \
+         messages, and with PLAIN the password; set \"security.protocol\" to \"SASL_SSL\", which trusts \
+         the system's authorities, or name yours in kafka.certificates.ca"
+    ))
 }
 
 /// What is said of a file that has secrets and that every account of the machine can read.
@@ -204,6 +225,40 @@ mod tests {
         let harmless = postgres("postgres://onrush@db/onrush?sslmode=require");
         for text in ["visitors_per_min = 7\n", TEMPLATE, harmless.as_str()] {
             assert!(told(text, 0o644).is_empty(), "{text}");
+        }
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn login_at_kafka_that_leaves_this_machine_without_tls_is_told() {
+        let told = |brokers: &str, options: &str, rest: &str| {
+            let login = "'sasl.username' = 'shop', 'sasl.password' = 's3cret'";
+            let options = format!("options = {{ {login}, {options} }}");
+            let text = format!("[kafka]\nbrokers = [{brokers}]\n{options}\n{rest}");
+            Config::parse(&text).unwrap().warnings(None)
+        };
+        let (near, far) = ("'localhost:9092', '127.0.0.1:9092', '[::1]:9092'", "'a.example:9093'");
+        let both = format!("{near}, {far}");
+        let plain = "'sasl.mechanism' = 'PLAIN'";
+        let open = format!("{plain}, 'security.protocol' = 'SASL_PLAINTEXT'");
+        for (brokers, options) in [(far, plain), (both.as_str(), plain), (far, open.as_str())] {
+            let warnings = told(brokers, options, "");
+            assert_eq!(warnings.len(), 1, "{warnings:?}");
+            assert!(warnings[0].starts_with("kafka.options: "), "{warnings:?}");
+            assert!(warnings[0].contains("a.example:9093"), "{warnings:?}");
+            assert!(!warnings[0].contains("s3cret"), "{warnings:?}");
+        }
+        let tls = format!("{plain}, 'security.protocol' = 'SASL_SSL'");
+        let ca = "[kafka.certificates]\nca = '/etc/onrush/ca.pem'\n";
+        for (brokers, options, rest) in [
+            (near, plain, ""),
+            (far, tls.as_str(), ""),
+            (far, plain, ca),
+            // A user and a password that nobody logs in with.
+            (far, "'linger.ms' = '20'", ""),
+        ] {
+            let warnings = told(brokers, options, rest);
+            assert!(warnings.is_empty(), "{brokers} {options} {rest}: {warnings:?}");
         }
     }
 
