@@ -254,6 +254,8 @@ REFUSED = [
     ("persistence: {enabled: false}", "persistence.enabled: without a volume"),
     ("persistence: {enabled: false}\nconfig: '# engine = \"redis\"'", "persistence.enabled: without a volume"),
     ("persistence: {enabled: false}\nenv: {ONRUSH_LEDGER: postgres}", "persistence.enabled: without a volume"),
+    # Either way out loses what a release that runs so has sold.
+    ("persistence: {enabled: false}", "kubectl -n default exec onrush-0 -- onrush backup --data /var/lib/onrush/data"),
     ("env: {ONRUSH_SELLER__TAX_ID: 12345678901234567890}", "ONRUSH_SELLER__TAX_ID has more digits"),
 ]
 # What is accepted, with the flags that have a node start on a restored volume: Helm reads numbers as floats, and writes long

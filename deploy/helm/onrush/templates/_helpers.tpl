@@ -66,7 +66,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- fail "replicas: several nodes need engine = \"redis\" and ledger = \"postgres\" in config, or ONRUSH_ENGINE and ONRUSH_LEDGER in env" }}
 {{- end }}
 {{- if not (or .Values.persistence.enabled $shared .Values.persistence.loseAllSalesWithThePod) }}
-{{- fail "persistence.enabled: without a volume the journal, the ledger and the keys are gone with the pod, which every upgrade replaces; leave it true, or set persistence.loseAllSalesWithThePod to true where nothing that is sold matters" }}
+{{- $pod := printf "%s-0" (include "onrush.name" .) }}
+{{- fail (printf "persistence.enabled: without a volume the journal, the ledger and the keys are gone with the pod, which every upgrade replaces; leave it true, or set persistence.loseAllSalesWithThePod to true where nothing that is sold matters. A release that runs so has its sales in the pod: before anything else pause them, `kubectl -n %s exec %s -- onrush backup --data /var/lib/onrush/data --to /var/lib/onrush/friday` and `kubectl -n %s cp %s:/var/lib/onrush/friday friday`; only then uninstall it, install it with a volume, and restore (docs/operating.md, \"In containers\")" .Release.Namespace $pod .Release.Namespace $pod) }}
 {{- end }}
 {{- if and .Values.ingress.enabled (not (include "onrush.sets" (list . "trusted_proxies" "\\[(\\s|#[^\n]*\n)*[\"']"))) }}
 {{- fail "ingress.enabled: name the network of the ingress' pods in trusted_proxies in config, or in ONRUSH_TRUSTED_PROXIES in env: without it all visitors have the ingress' address, and share the limits of one" }}
