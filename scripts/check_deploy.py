@@ -254,6 +254,13 @@ REFUSED = [
     ("persistence: {enabled: false}", "persistence.enabled: without a volume"),
     ("persistence: {enabled: false}\nconfig: '# engine = \"redis\"'", "persistence.enabled: without a volume"),
     ("persistence: {enabled: false}\nenv: {ONRUSH_LEDGER: postgres}", "persistence.enabled: without a volume"),
+    ("persistence: {enabled: false}", "or say `ONRUSH_ENGINE: redis` in env if this is a cluster's node"),
+    # A variable counts before the file, whatever kind of value it is.
+    ("persistence: {enabled: false}\nenv: {ONRUSH_ENGINE: embedded}\nconfig: 'engine = \"redis\"'", "persistence.enabled: "),
+    ("persistence: {enabled: false}\nenv: {ONRUSH_ENGINE: true}", "persistence.enabled: without a volume"),
+    ("replicas: 2\nenv: {ONRUSH_ENGINE: embedded}\nconfig: 'engine = \"redis\"'", "several nodes need engine"),
+    ("replicas: 2\nenv: {ONRUSH_ENGINE: 1}", "several nodes need engine"),
+    ("replicas: 2\nconfig: 'engine = \"embedded\" # or \"redis\"'", "several nodes need engine"),
     # Either way out loses what a release that runs so has sold.
     ("persistence: {enabled: false}", "kubectl -n default exec onrush-0 -- onrush backup --data /var/lib/onrush/data"),
     ("env: {ONRUSH_SELLER__TAX_ID: 12345678901234567890}", "ONRUSH_SELLER__TAX_ID has more digits"),
@@ -268,6 +275,14 @@ ACCEPTED = [
     ("persistence: {enabled: false, loseAllSalesWithThePod: true}", []),
     ("persistence: {enabled: false}\nenv: {ONRUSH_ENGINE: redis, ONRUSH_LEDGER: postgres}", []),
     ("persistence: {enabled: false}\nconfig: |\n  engine = 'redis'\n  ledger = 'postgres'", []),
+    # TOML has four kinds of strings, and two of them for keys.
+    *(
+        (f"persistence: {{enabled: false}}\nconfig: |\n  {engine}\n  ledger = 'postgres'", [])
+        for engine in ('"engine" = "redis"', "'engine'='redis'", 'engine = """redis"""', "engine = '''\n  redis'''")
+    ),
+    ("acceptRestored: 4711\nenv: {ONRUSH_ENGINE: embedded}\nconfig: 'engine = \"redis\"'", ["--accept-restored=4711"]),
+    # The node says what is wrong with it.
+    ("env: {ONRUSH_ENGINE: true}", []),
 ]
 # What a node is told of a value in env: what was written there, and neither a power of ten nor a number without its zeros.
 TOLD = [

@@ -59,15 +59,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 
+{{/* Whether Redis runs the rules, for all nodes alike: a variable counts before the file, which has four kinds of quotes. */}}
+{{- define "onrush.shared" -}}
+{{- $variable := "ONRUSH_ENGINE" }}
+{{- if hasKey .Values.env $variable }}
+{{- if eq (toString (get .Values.env $variable)) "redis" }}true{{- end }}
+{{- else if regexMatch "(?m)^\\s*(engine|\"engine\"|'engine')\\s*=\\s*(\"redis\"|'redis'|\"\"\"(\r?\n)?redis\"\"\"|'''(\r?\n)?redis''')" .Values.config }}true
+{{- end }}
+{{- end }}
+
 {{/* What the schema cannot say. A journal in a file is one node's alone. */}}
 {{- define "onrush.check" -}}
-{{- $shared := or (regexMatch "(?m)^\\s*engine\\s*=\\s*[\"']redis[\"']" .Values.config) (eq (get .Values.env "ONRUSH_ENGINE" | default "") "redis") }}
+{{- $shared := eq (include "onrush.shared" .) "true" }}
 {{- if and (gt (int .Values.replicas) 1) (not $shared) }}
 {{- fail "replicas: several nodes need engine = \"redis\" and ledger = \"postgres\" in config, or ONRUSH_ENGINE and ONRUSH_LEDGER in env" }}
 {{- end }}
 {{- if not (or .Values.persistence.enabled $shared .Values.persistence.loseAllSalesWithThePod) }}
 {{- $pod := printf "%s-0" (include "onrush.name" .) }}
-{{- fail (printf "persistence.enabled: without a volume the journal, the ledger and the keys are gone with the pod, which every upgrade replaces; leave it true, or set persistence.loseAllSalesWithThePod to true where nothing that is sold matters. A release that runs so has its sales in the pod: before anything else pause them, `kubectl -n %s exec %s -- onrush backup --data /var/lib/onrush/data --to /var/lib/onrush/friday` and `kubectl -n %s cp %s:/var/lib/onrush/friday friday`; only then uninstall it, install it with a volume, and restore (docs/operating.md, \"In containers\")" .Release.Namespace $pod .Release.Namespace $pod) }}
+{{- fail (printf "persistence.enabled: without a volume the journal, the ledger and the keys are gone with the pod, which every upgrade replaces; leave it true, or say `ONRUSH_ENGINE: redis` in env if this is a cluster's node, or set persistence.loseAllSalesWithThePod to true where nothing that is sold matters. A release that runs so has its sales in the pod: before anything else pause them, `kubectl -n %s exec %s -- onrush backup --data /var/lib/onrush/data --to /var/lib/onrush/friday` and `kubectl -n %s cp %s:/var/lib/onrush/friday friday`; only then uninstall it, install it with a volume, and restore (docs/operating.md, \"In containers\")" .Release.Namespace $pod .Release.Namespace $pod) }}
 {{- end }}
 {{- if and .Values.ingress.enabled (not (include "onrush.sets" (list . "trusted_proxies" "\\[(\\s|#[^\n]*\n)*[\"']"))) }}
 {{- fail "ingress.enabled: name the network of the ingress' pods in trusted_proxies in config, or in ONRUSH_TRUSTED_PROXIES in env: without it all visitors have the ingress' address, and share the limits of one" }}
