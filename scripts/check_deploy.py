@@ -65,6 +65,13 @@ def complaints_about_compose(text, known):
                 yield f"{name}: there is no {dockerfile}"
 
 
+# Passwords that servers of compose.yaml read while their volume is empty and never again, and what changes them later.
+AT_THE_FIRST_START = {
+    "POSTGRES_PASSWORD": r"exec postgres psql -U onrush -c '\password'",
+    "RABBITMQ_DEFAULT_PASS": "exec rabbitmq rabbitmqctl change_password onrush",
+}
+
+
 def complaints_about_example(example, compose):
     """Nothing starts with a secret that everybody can read here: what the example leaves empty, Compose asks for."""
     named = dict(re.findall(r"(?m)^(\w+)=(.*)$", example))
@@ -77,6 +84,9 @@ def complaints_about_example(example, compose):
         yield f".env.example: {name} is missing, and compose.yaml does not start without it"
     for name in sorted(named.keys() - asked_for | named.keys() & optional):
         yield f"compose.yaml: it starts without {name}, which .env.example leaves empty; use ${{{name}:?…}}"
+    for variable, command in AT_THE_FIRST_START.items():
+        if re.search(rf"(?m)^ *{variable}:", compose) and command not in example:
+            yield f".env.example: {variable} counts at the first start only; say how it is changed later: {command}"
 
 
 def complaints_about_dockerfile(text):
