@@ -251,6 +251,8 @@ prometheusRule: {enabled: true}
 REFUSED = [
     ("replicas: 2", "several nodes need engine"),
     ("env: {ONRUSH_ADMIN_KEY: a}", "is a secret"),
+    ("env: {ONRUSH_TLS__ACME__EAB_HMAC_KEY: a}", "is a secret"),
+    ("env: {ONRUSH_TELEMETRY__HEADERS: 'authorization: a'}", "is a secret"),
     ("replica: 2", "replica"),
     ("env: {LISTEN: a}", "LISTEN"),
     ("ingress: {enabled: true}\nenv: {ONRUSH_TRUSTED_PROXIES: 10.0.0.0/8}", "ingress.host"),
@@ -410,6 +412,18 @@ def complaints_about_chart_versions():
             yield f"chart: Chart.yaml: {key} is {chart[key]}, and Cargo.toml's version {version}"
 
 
+def complaints_about_secret_names():
+    """The chart's are those of warnings.rs, whose tests hold them against what the program shows nowhere."""
+    source = (TOP / "crates/base/src/config/warnings.rs").read_text()
+    names = re.search(r"const SECRET_NAMES: [^=]*=\s*\[([^\]]*)\]", source)
+    refused = re.search(r'regexMatch "\(([A-Z_|]+)\)" \$name', (CHART / "templates/_helpers.tpl").read_text())
+    if not names or not refused:
+        yield "chart: SECRET_NAMES of warnings.rs, or what _helpers.tpl refuses in env, is not found; mend this check"
+        return
+    for name in sorted(set(re.findall(r'"(\w+)"', names[1].upper())) ^ set(refused[1].split("|"))):
+        yield f"chart: {name} is a secret's name in _helpers.tpl or in SECRET_NAMES of warnings.rs, and not in both"
+
+
 def complaints_about_chart(known):
     if (CHART / "files/alerts.yaml").read_text() != (TOP / "deploy/prometheus/alerts.yaml").read_text():
         yield "chart: files/alerts.yaml is not deploy/prometheus/alerts.yaml; copy it there"
@@ -544,6 +558,7 @@ def main():
             (TOP / "crates/serve/src/accept.rs").read_text(),
         ),
         *complaints_about_chart_versions(),
+        *complaints_about_secret_names(),
         *complaints_about_chart(known),
         *complaints_about_nginx_log((TOP / "deploy/nginx/onrush.conf").read_text()),
         *complaints_about_alerts(),

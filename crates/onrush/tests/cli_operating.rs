@@ -399,8 +399,22 @@ fn secrets_in_a_file_that_every_account_can_read_are_told_by_the_check_and_by_th
     let folder = tempfile::tempdir().expect("a folder");
     let [file, data, log] = ["onrush.toml", "data", "log"].map(|name| folder.path().join(name));
     std::fs::write(&file, "admin_key = \"s3cret-s3cret-s3cret\"\n").expect("it is written");
-    for (mode, times) in [(0o644, 1), (0o640, 0)] {
-        std::fs::set_permissions(&file, Permissions::from_mode(mode)).expect("set");
+    let allow = |place: &Path, mode: u32| {
+        std::fs::set_permissions(place, Permissions::from_mode(mode)).expect("set");
+    };
+    allow(folder.path(), 0o755);
+    // Temporary files may stand below a home, where nobody else comes.
+    let is_passed = |folder: &Path| {
+        let about = folder.metadata().expect("it is there");
+        about.permissions().mode() & 0o001 != 0
+    };
+    let all_pass = folder.path().canonicalize().expect("a path").ancestors().all(is_passed);
+    for (around, mode, is_told) in
+        [(0o755, 0o644, all_pass), (0o755, 0o640, false), (0o700, 0o644, false)]
+    {
+        allow(folder.path(), around);
+        allow(&file, mode);
+        let times = usize::from(is_told);
         let told = said(&run(&["config", "--check", &file.display().to_string()]));
         let served = Served::start_with_log(&data, &log, |command| {
             command.env("ONRUSH_CONFIG", &file);

@@ -35,7 +35,7 @@ impl Config {
         }
         #[cfg(feature = "cluster")]
         found.extend(self.kafka.as_ref().and_then(open_login));
-        found.extend(file.and_then(exposed));
+        found.extend(file.and_then(|file| exposed(file, Path::new("/"))));
         found
     }
 }
@@ -59,11 +59,12 @@ fn open_login(kafka: &super::KafkaSettings) -> Option<String> {
     ))
 }
 
-/// What is said of a file that has secrets and that every account of the machine can read.
-fn exposed(file: &Path) -> Option<String> {
+/// What is said of a file that has secrets and that every account of the machine can read. Of the
+/// directories above it only those from `top` on are looked at.
+fn exposed(file: &Path, top: &Path) -> Option<String> {
     let about = std::fs::metadata(file).ok()?;
     // A pipe has been read to its end already, and might be waited for.
-    if !about.is_file() || about.permissions().mode() & 0o004 == 0 {
+    if !about.is_file() || about.permissions().mode() & 0o004 == 0 || !others_reach(file, top) {
         return None;
     }
     let table: Table = std::fs::read_to_string(file).ok()?.parse().ok()?;
@@ -75,11 +76,21 @@ fn exposed(file: &Path) -> Option<String> {
     (!places.is_empty()).then(|| {
         format!(
             "{}: every account of this machine can read what stands there in {}; give the file the group \
-             that the server runs as (chgrp) and mode 0640 (chmod), or keep secrets in files that \
-             variables with _FILE name",
+             that the server runs as (chgrp) and mode 0640 (chmod; in Kubernetes: `defaultMode`), or keep \
+             secrets in files that variables with _FILE name",
             places.join(", "),
             file.display()
         )
+    })
+}
+
+/// Whether accounts that are neither a file's owner nor of its group get to it: through every directory
+/// that it really stands in, whatever links lead there.
+fn others_reach(file: &Path, top: &Path) -> bool {
+    let Ok(file) = file.canonicalize() else { return false };
+    let mut above = file.ancestors().skip(1).take_while(|folder| folder.starts_with(top));
+    above.all(|folder| {
+        std::fs::metadata(folder).is_ok_and(|about| about.permissions().mode() & 0o001 != 0)
     })
 }
 
@@ -112,15 +123,26 @@ fn texts<'a>(
 fn is_secret(name: &str, text: &str) -> bool {
     SECRET_NAMES.iter().any(|part| name.contains(*part))
         || text.contains("PRIVATE KEY-----")
-        || text.contains("password=")
+        || sets_password(text)
         || has_password(text)
+}
+
+/// Whether a text has `password=…` in it, with spaces around the sign or not: PostgreSQL's other form.
+fn sets_password(text: &str) -> bool {
+    text.split("password").skip(1).any(|rest| rest.trim_start().starts_with('='))
 }
 
 /// Whether an address logs in with a password: `scheme://user:password@host`.
 fn has_password(address: &str) -> bool {
-    let Some((_, rest)) = address.split_once("://") else { return false };
-    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    place.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+    let Some((scheme, rest)) = address.split_once("://") else { return false };
+    let login = if ["postgres", "postgresql"].contains(&scheme) {
+        // Its client takes all up to the first `@` for the login, whatever signs a password has.
+        rest.split_once('@')
+    } else {
+        let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        place.rsplit_once('@')
+    };
+    login.is_some_and(|(user, _)| user.contains(':'))
 }
 
 #[cfg(test)]
@@ -194,14 +216,21 @@ mod tests {
         assert!(known.len() >= 13, "{known:?}");
     }
 
+    fn allow(place: &Path, mode: u32) {
+        fs::set_permissions(place, Permissions::from_mode(mode)).unwrap();
+    }
+
     #[test]
     fn secrets_in_a_file_that_every_account_can_read_are_named_and_not_repeated() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("onrush.toml");
+        let top = folder.path().canonicalize().unwrap();
+        allow(&top, 0o755);
+        let file = top.join("onrush.toml");
         let told = |text: &str, mode: u32| {
+            Config::parse(text).unwrap();
             fs::write(&file, text).unwrap();
-            fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
-            Config::parse(text).unwrap().warnings(Some(&file))
+            allow(&file, mode);
+            exposed(&file, &top)
         };
         let postgres = |url: &str| format!("[postgres]\nurl = \"{url}\"\n");
         let keys = "admin_key = \"s3cret-s3cret-s3cret\"\n[[webhooks]]\nname = \"crm\"\n\
@@ -211,20 +240,58 @@ mod tests {
         for (text, places) in [
             (keys.to_owned(), "admin_key, webhooks[0].secret: "),
             (postgres("postgres://onrush:s3cret@db/onrush"), "postgres.url: "),
+            (postgres("postgres://onrush:s3cret/with?more#signs@db/onrush"), "postgres.url: "),
+            (postgres("postgresql://onrush:/s3cret@db/onrush"), "postgres.url: "),
             (postgres("postgres://onrush@db/onrush?password=s3cret"), "postgres.url: "),
+            (postgres("host=db user=onrush password=s3cret"), "postgres.url: "),
+            (postgres("host = db user = onrush password = s3cret"), "postgres.url: "),
             (redis.to_owned(), "redis.urls[1]: "),
             (tls.to_owned(), "tls.key: "),
         ] {
-            let warnings = told(&text, 0o644);
-            assert_eq!(warnings.len(), 1, "{warnings:?}");
-            assert!(warnings[0].starts_with(places), "{warnings:?}");
-            assert!(warnings[0].contains("onrush.toml"), "{warnings:?}");
-            assert!(!warnings[0].contains("s3cr"), "{warnings:?}");
-            assert!(told(&text, 0o640).is_empty(), "{text}");
+            let warning = told(&text, 0o644).unwrap_or_else(|| panic!("{text}"));
+            assert!(warning.starts_with(places), "{warning}");
+            assert!(warning.contains("onrush.toml"), "{warning}");
+            assert!(warning.contains("`defaultMode`"), "{warning}");
+            assert!(!warning.contains("s3cr"), "{warning}");
+            assert_eq!(told(&text, 0o640), None, "{text}");
         }
-        let harmless = postgres("postgres://onrush@db/onrush?sslmode=require");
-        for text in ["visitors_per_min = 7\n", TEMPLATE, harmless.as_str()] {
-            assert!(told(text, 0o644).is_empty(), "{text}");
+        let harmless = [
+            postgres("postgres://onrush@db/onrush?sslmode=require"),
+            postgres("postgres://[::1]:5432/onrush"),
+            postgres("host=db user=onrush dbname=passwords"),
+            "[redis]\nurls = [\"redis://a:6379/0?name=b@c\"]\n".to_owned(),
+        ];
+        let harmless = harmless.iter().map(String::as_str);
+        for text in harmless.chain(["visitors_per_min = 7\n", TEMPLATE]) {
+            assert_eq!(told(text, 0o644), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_below_a_folder_that_others_may_not_pass_are_not_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let inner = top.join("inner");
+        fs::create_dir(&inner).unwrap();
+        let (file, link) = (inner.join("onrush.toml"), top.join("link.toml"));
+        fs::write(&file, "admin_key = \"s3cret-s3cret-s3cret\"\n").unwrap();
+        allow(&file, 0o644);
+        // As Kubernetes mounts settings. What leads there opens nothing.
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for (outer, within, is_told) in [
+            (0o755, 0o755, true),
+            // Whoever knows a file's name needs not see what else is there.
+            (0o711, 0o711, true),
+            (0o700, 0o755, false),
+            (0o755, 0o750, false),
+            (0o755, 0o700, false),
+        ] {
+            allow(&top, outer);
+            allow(&inner, within);
+            for place in [&file, &link] {
+                let told = exposed(place, &top);
+                assert_eq!(told.is_some(), is_told, "{outer:o} {within:o}: {told:?}");
+            }
         }
     }
 

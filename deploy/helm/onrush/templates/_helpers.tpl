@@ -93,7 +93,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- fail (printf "env: %s has more digits than Helm keeps of a number; put it in quotes" $name) }}
 {{- end }}
 {{- end }}
-{{- if regexMatch "(SECRET|PASSWORD|ADMIN_KEY|SCANNER_KEY)" $name }}
+{{- if regexMatch "(ADMIN_KEY|HEADERS|HMAC_KEY|PASSWORD|SCANNER_KEY|SECRET)" $name }}
 {{- if not (hasSuffix "_FILE" $name) }}
 {{- fail (printf "env: %s is a secret; name a Secret for it in secrets" $name) }}
 {{- end }}
