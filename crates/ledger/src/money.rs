@@ -121,7 +121,8 @@ impl RefundCause {
 /// Money that goes back for one payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refund {
-    /// `refund:<booking>:<n>`: also its idempotency key at the gateway.
+    /// `refund:<booking>:<n>`: also its idempotency key at the gateway. One that the gateway is not asked for
+    /// has a name below it, such as `refund:<booking>:<n>.1`, and in ledgers of before a number as well.
     pub refund: String,
     /// The booking.
     pub booking: BookingId,

@@ -3,7 +3,7 @@
 use super::gateway::{Order, RefundOrder};
 use onrush_core::Time;
 use onrush_core::hold::{HoldStatus, HoldTerms};
-use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::ids::{EventId, PaymentId};
 use onrush_core::money::Currency;
 use onrush_core::saga::Stage;
 use onrush_ledger::booking::Booking;
@@ -79,7 +79,7 @@ pub(super) fn refund_of(
     at: Time,
 ) -> Refund {
     Refund {
-        refund: refund_key(&record.saga.booking, record.refunds.len() + 1),
+        refund: refund_id(record, cause),
         booking: record.saga.booking.clone(),
         payment: payment.payment.clone(),
         amount_minor,
@@ -94,8 +94,32 @@ pub(super) fn refund_of(
     }
 }
 
-fn refund_key(booking: &BookingId, number: usize) -> String {
-    format!("refund:{booking}:{number}")
+/// What a refund of this cause is called that is added to those of a record.
+///
+/// The gateway is asked under these names, and of what it was asked for a ledger that was lost knows
+/// nothing: it has to come to the same numbers again. What went back otherwise, at the gateway's desk or by
+/// hand, moves none of them. It is called after the last one that was asked for: rows of one moment are read
+/// in the order of their names.
+fn refund_id(record: &SagaRecord, cause: RefundCause) -> String {
+    let booking = &record.saga.booking;
+    let key = |number: usize| format!("refund:{booking}:{number}");
+    let asked = record.refunds.iter().filter(|row| row.cause.is_asked_for()).count();
+    let next = first_free(record, asked + 1, key);
+    if cause.is_asked_for() {
+        return key(next);
+    }
+    let beside = |number: usize| format!("{}.{number}", key(next - 1));
+    beside(first_free(record, 1, beside))
+}
+
+/// The first number from this one on under which there is no refund: earlier versions numbered all alike.
+fn first_free(record: &SagaRecord, from: usize, id: impl Fn(usize) -> String) -> usize {
+    let is_taken = |id: &str| record.refunds.iter().any(|row| row.refund == id);
+    let mut number = from;
+    while is_taken(&id(number)) {
+        number += 1;
+    }
+    number
 }
 
 /// What the gateway is told about a refund.
@@ -126,5 +150,70 @@ pub(super) fn order_of(saga: &Saga, payment: &Payment) -> Order {
         description: saga.event.to_string(),
         reference: payment.reference.clone(),
         written_at_s: payment.created_at.0.div_euclid(1_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use RefundCause::{AtDesk, ByHand, Cancelled};
+    use onrush_core::ids::BookingId;
+    use onrush_core::saga::Step;
+
+    /// A saga with a payment, of which nothing went back.
+    fn record() -> SagaRecord {
+        let booking: BookingId = "gala.1".parse().expect("an id");
+        let saga = Saga {
+            saga_id: "saga-1".into(),
+            booking,
+            event: "gala".parse().expect("an id"),
+            user: "ann".parse().expect("an id"),
+            amount_minor: 2_500,
+            currency: "EUR".parse().expect("a currency"),
+            step: Step::Confirmed,
+            reserve_completed_at: None,
+            payment_completed_at: None,
+            updated_at: Time(1),
+            version: 1,
+            payment: None,
+            next_at: None,
+            tries: 0,
+            stuck: None,
+        };
+        let id: PaymentId = "gala.1.000000000001".parse().expect("an id");
+        let (capture, then) = (Capture::AtOnce, OnDecline::Keep);
+        let payment = payment_of_saga(&saga, &id, "bank", capture, then, Time(1));
+        SagaRecord { saga, payments: vec![payment], refunds: Vec::new() }
+    }
+
+    /// Adds refunds of these causes; says what they are called.
+    fn add(record: &mut SagaRecord, causes: &[RefundCause]) -> Vec<String> {
+        let mut added = Vec::new();
+        for &cause in causes {
+            let refund = refund_of(record, &record.payments[0], 500, cause, "", Time(1));
+            added.push(refund.refund.clone());
+            record.refunds.push(refund);
+        }
+        added
+    }
+
+    #[test]
+    fn what_went_back_otherwise_moves_no_number_of_what_is_asked_for() {
+        let mut record = record();
+        let added = add(&mut record, &[AtDesk, AtDesk, Cancelled, ByHand, AtDesk, Cancelled]);
+        let ends = ["0.1", "0.2", "1", "1.1", "1.2", "2"];
+        assert_eq!(added, ends.map(|end| format!("refund:gala.1:{end}")));
+        assert!(added.is_sorted(), "rows of one moment are read as they were added");
+    }
+
+    #[test]
+    fn a_number_that_an_earlier_version_gave_is_not_given_again() {
+        let mut record = record();
+        add(&mut record, &[AtDesk, Cancelled]);
+        for (number, row) in (1..).zip(&mut record.refunds) {
+            row.refund = format!("refund:gala.1:{number}");
+        }
+        let added = add(&mut record, &[AtDesk, Cancelled, ByHand]);
+        assert_eq!(added, ["2.1", "3", "3.1"].map(|end| format!("refund:gala.1:{end}")));
     }
 }

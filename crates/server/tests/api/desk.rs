@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A booking that is paid for in the sandbox: the booking and the payment's id.
-async fn sold(at: &Sandboxed) -> (String, String) {
+pub(crate) async fn sold(at: &Sandboxed) -> (String, String) {
     let guest = at.shop.guest().await;
     let booking = guest.hold_ga("h", 1).await;
     let payment = guest.pay(&booking, "p").await.expect(201).json();

@@ -1,8 +1,10 @@
 //! Payments that the ledger has lost, while the journal knows what they bought.
 
 use crate::books::audited;
+use crate::desk::sold;
 use crate::money_admin::until;
 use crate::receipts::{issued, seller};
+use crate::sandboxed::{Sandboxed, sandboxed};
 use crate::shop::Shop;
 use crate::till::Till;
 use crate::webhooks::{AMOUNT_MINOR, shop_with};
@@ -20,11 +22,11 @@ const PART_MINOR: i64 = 2_000;
 
 /// The same shop, accepted without its ledger.
 async fn without_its_ledger(shop: Shop, till: &Till) -> Shop {
-    without_its_ledger_and(shop, till, |_| {}).await
+    without_its_ledger_and(shop, |config| till.configure(config)).await
 }
 
-/// The same with other settings.
-async fn without_its_ledger_and(shop: Shop, till: &Till, change: impl FnOnce(&mut Config)) -> Shop {
+/// The same with these settings.
+async fn without_its_ledger_and(shop: Shop, change: impl FnOnce(&mut Config)) -> Shop {
     let Shop { server, clock, dir } = shop;
     server.shutdown().await;
     for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
@@ -33,7 +35,6 @@ async fn without_its_ledger_and(shop: Shop, till: &Till, change: impl FnOnce(&mu
         }
     }
     Shop::start_in(dir, clock, |config| {
-        till.configure(config);
         config.accept_restored = Accept::Everything;
         change(config);
     })
@@ -91,6 +92,29 @@ async fn a_booking_that_was_cancelled_before_the_ledger_was_lost_is_refunded_all
     }
 }
 
+/// The desk's part is lost with the ledger, so that all of it is asked for, under the key of the rest.
+#[tokio::test]
+async fn a_rest_beside_what_the_desk_gave_back_is_not_given_back_again_once_the_ledger_is_lost() {
+    let (back_minor, desk_minor) = (1_000, 400);
+    let at = Sandboxed::start(|_| {}).await;
+    let (booking, payment) = sold(&at).await;
+    let body = json!({"do": "refund", "amount_minor": desk_minor});
+    at.desk(&payment, &body).await.expect(200);
+    let is_flagged = |record: &SagaRecord| record.present().is_some_and(|row| row.flagged);
+    at.shop.until_record(&booking, is_flagged).await;
+    let body = json!({"why": "rain", "refund_minor": back_minor});
+    at.shop.organise("POST", &format!("/events/e/bookings/{booking}/cancel"), &body).await;
+    at.shop.until_step(&booking, Step::Failed).await;
+    assert_eq!(at.totals().await, (AMOUNT_MINOR, back_minor - desk_minor));
+
+    let at = Sandboxed { shop: without_its_ledger_and(at.shop, sandboxed).await };
+    let is_over = |record: &SagaRecord| record.saga.stuck.is_some() || has_given_back(record);
+    let record = at.shop.until_tried(&booking, is_over).await;
+    assert_eq!(at.totals().await, (AMOUNT_MINOR, back_minor - desk_minor), "{record:?}");
+    let why = record.saga.stuck.unwrap_or_default();
+    assert!(why.contains("KEY_REUSED"), "{why}");
+}
+
 /// The booking is told of long before its payment is found.
 #[tokio::test]
 async fn a_payment_that_was_lost_and_found_has_a_receipt_without_another_start() {
@@ -98,7 +122,11 @@ async fn a_payment_that_was_lost_and_found_has_a_receipt_without_another_start()
     let shop = shop_with(&till).await;
     let (booking, _) = shop.sell(&till).await;
     till.down(true);
-    let shop = without_its_ledger_and(shop, &till, |config| config.seller = Some(seller())).await;
+    let with_seller = |config: &mut Config| {
+        till.configure(config);
+        config.seller = Some(seller());
+    };
+    let shop = without_its_ledger_and(shop, with_seller).await;
     shop.until_record(&booking, |record| record.saga.tries > 0).await;
     till.down(false);
     shop.until_tried_to(&booking, Step::Confirmed).await;

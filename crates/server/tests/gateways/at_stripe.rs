@@ -5,6 +5,7 @@ use crate::fake_stripe::{FakeStripe, Trouble, WEBHOOK_SECRET};
 use crate::fake_stripe_form::SECRET_KEY;
 use crate::inbox::{PATIENCE, Received};
 use crate::shop::{Guest, Shop};
+use onrush_base::config::Accept;
 use onrush_base::config::Config;
 use onrush_base::config::GatewayName;
 use onrush_core::ids::BookingId;
@@ -13,6 +14,8 @@ use onrush_ledger::money::RefundStatus;
 use onrush_ledger::saga::SagaRecord;
 use onrush_store::embedded::ManualClock;
 use serde_json::{Value, json};
+use std::fs;
+use std::io::ErrorKind;
 use tempfile::TempDir;
 
 /// A shop and the Stripe that it pays at.
@@ -55,6 +58,24 @@ impl StripeShop {
         Self { fake, shop }
     }
 
+    /// The same shop, accepted without its ledger.
+    pub(crate) async fn without_its_ledger(self) -> Self {
+        let Self { fake, shop: Shop { server, clock, dir } } = self;
+        server.shutdown().await;
+        for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
+            if let Err(error) = fs::remove_file(dir.path().join(name)) {
+                assert_eq!(error.kind(), ErrorKind::NotFound, "{name}: {error}");
+            }
+        }
+        let url = fake.url();
+        let shop = Shop::start_in(dir, clock, |config| {
+            configure(config, &url, "");
+            config.accept_restored = Accept::Everything;
+        })
+        .await;
+        Self { fake, shop }
+    }
+
     /// An event `e` that is open and whose standing places cost 25.00 each.
     pub(crate) async fn sell(&self, capacity: u32) {
         let body = json!({"event": "e", "title": "Rush & Roll", "currency": "EUR", "room": null});
@@ -92,10 +113,12 @@ impl StripeShop {
         booking: &str,
         fits: impl Fn(&SagaRecord) -> bool,
     ) -> SagaRecord {
+        let id: BookingId = booking.parse().unwrap();
         let wait = async {
             loop {
-                let record = self.saga_record(booking).await;
-                if fits(&record) {
+                // The feed may not have been followed so far yet.
+                let record = self.shop.server.ledger().saga_record(&id).await.unwrap();
+                if let Some(record) = record.filter(&fits) {
                     return record;
                 }
                 self.shop.server.sagas().look();

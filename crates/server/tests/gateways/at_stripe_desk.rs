@@ -10,7 +10,7 @@ use onrush_saga::Action;
 use serde_json::{Value, json};
 
 /// A shop with one booking that is paid for: the booking and the payment's id.
-async fn sold() -> (StripeShop, String, String) {
+pub(crate) async fn sold() -> (StripeShop, String, String) {
     let at = StripeShop::start().await;
     at.sell(10).await;
     let (booking, payment) = paying(&at.shop.guest().await, "k").await;
@@ -335,17 +335,17 @@ async fn cancel(at: &StripeShop, booking: &str) {
 }
 
 /// Cause, amount and status of each refund.
-fn refunds(record: &SagaRecord) -> Vec<(RefundCause, i64, RefundStatus)> {
+pub(crate) fn refunds(record: &SagaRecord) -> Vec<(RefundCause, i64, RefundStatus)> {
     record.refunds.iter().map(|row| (row.cause, row.amount_minor, row.status)).collect()
 }
 
 /// How much each refund is of that Stripe has, also of those that failed.
-fn made_minor(at: &StripeShop) -> Vec<i64> {
+pub(crate) fn made_minor(at: &StripeShop) -> Vec<i64> {
     at.fake.refunds().iter().map(|made| made["amount"].as_i64().unwrap()).collect()
 }
 
 /// An operator does something about a saga that is stuck.
-async fn act(at: &StripeShop, booking: &str, action: Action) {
+pub(crate) async fn act(at: &StripeShop, booking: &str, action: Action) {
     let sagas = at.shop.server.sagas();
     let record = sagas.act(&booking.parse().unwrap(), action, "crew").await.unwrap();
     record.expect("it is stuck");

@@ -4,6 +4,7 @@
 mod at_stripe;
 mod at_stripe_desk;
 mod at_stripe_kept;
+mod at_stripe_lost;
 mod at_stripe_refunds;
 mod calls;
 #[path = "../api/client.rs"]
