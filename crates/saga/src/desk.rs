@@ -8,6 +8,7 @@
 
 use super::draft::Draft;
 use super::gateway::{DeskNews, Gateway, GatewayError, Ours};
+use super::look::Trouble;
 use super::notice::NoticeError;
 use super::rows::refund_of;
 use super::sagas::Sagas;
@@ -15,7 +16,7 @@ use onrush_base::amount::readable;
 use onrush_base::metrics::count;
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
-use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_ledger::desk::{DeskEntry, DeskFilter, DeskKind, DeskStatus, Settled};
 use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::SagaRecord;
@@ -122,43 +123,74 @@ impl Sagas {
         let Some(Ours { payment, .. }) = news.ours.clone() else { return Err(unknown()) };
         let record = self.ledger.saga_record(own).await?.ok_or_else(unknown)?;
         let row = record.payments.iter().find(|row| row.payment == payment).ok_or_else(unknown)?;
+        let entry = self.entry_of(news, row, &record.saga.event);
+        let told = sentence(&entry);
+        let came_back = (entry.status == DeskStatus::Stayed).then(|| entry.reference.clone());
+        let is_news = self.note_entry(&entry, &told).await?;
+        self.flag_for_desk(own, &payment, &told, is_news).await?;
+        match came_back {
+            Some(reference) => self.back_again(own, &payment, &reference, &told).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Writes down again what the desk gave back of a payment which the ledger has lost, with all that it
+    /// was told of it, and flags its row, which is about to be written.
+    pub(super) async fn find_at_desk(
+        &self,
+        record: &SagaRecord,
+        row: &mut Payment,
+    ) -> Result<(), Trouble> {
+        let Some(reference) = row.reference.clone() else { return Ok(()) };
+        let made = self.asked(row, |gateway| gateway.desk_refunds(&reference)).await?;
+        for news in made {
+            let entry = self.entry_of(news, row, &record.saga.event);
+            let told = sentence(&entry);
+            let noted = self.note_entry(&entry, &told).await;
+            noted.map_err(|error| Trouble::Later(error.to_string()))?;
+            row.flagged = true;
+            row.why = Some(told);
+        }
+        Ok(())
+    }
+
+    /// The entry about what the desk did with a payment.
+    fn entry_of(&self, news: DeskNews, row: &Payment, event: &EventId) -> DeskEntry {
         let at = self.now();
-        let entry = DeskEntry {
+        DeskEntry {
             entry: format!("{}.{}", row.gateway, news.reference),
             kind: news.kind,
             status: news.status,
             gateway: row.gateway.clone(),
             reference: news.reference,
-            payment: payment.clone(),
+            payment: row.payment.clone(),
             paid_as: Some(news.of),
-            booking: own.clone(),
-            event: record.saga.event.clone(),
+            booking: row.booking.clone(),
+            event: event.clone(),
             amount_minor: news.amount_minor,
             currency: news.currency,
             why: news.why.chars().take(500).collect(),
             created_at: at,
             updated_at: at,
             settled: None,
-        };
-        let told = sentence(&entry);
-        let came_back = (entry.status == DeskStatus::Stayed).then(|| entry.reference.clone());
-        let message = at_desk(&entry, &self.channels);
+        }
+    }
+
+    /// Writes an entry down and tells of it, unless that was done; says whether it is news.
+    async fn note_entry(&self, entry: &DeskEntry, told: &str) -> Result<bool, LedgerError> {
+        let message = at_desk(entry, &self.channels);
         let has_message = message.is_some();
         let is_news = self.ledger.note_desk(entry.clone(), message).await?;
         if is_news {
             count(&self.counts.at_desk);
-            let (entry, told) = (entry.entry.as_str(), told.as_str());
+            let (payment, entry) = (&entry.payment, entry.entry.as_str());
             let look = "see /api/v1/admin/desk";
             tracing::warn!(%payment, entry, told, look, "the gateway's own desk did something");
             if has_message {
                 self.told.notify_one();
             }
         }
-        self.flag_for_desk(own, &payment, &told, is_news).await?;
-        match came_back {
-            Some(reference) => self.back_again(own, &payment, &reference, &told).await,
-            None => Ok(()),
-        }
+        Ok(is_news)
     }
 
     /// Money is here again that the desk had given back, and that a refund stands for: it is owed still,

@@ -56,8 +56,8 @@ impl Sagas {
         Ok(paid.filter(|(paid, _)| is_lost(paid)))
     }
 
-    /// Writes a payment down again that a booking was confirmed with, by what the gateway says of it.
-    /// The engine is then asked to confirm, which changes nothing.
+    /// Writes a payment down again that a booking was confirmed with, by what the gateway says of it, and
+    /// what its desk gave back of it. The engine is then asked to confirm, which changes nothing.
     pub(super) async fn find_lost(
         &self,
         record: &SagaRecord,
@@ -102,6 +102,8 @@ impl Sagas {
             )));
         }
         row.captured_minor = row.amount_minor;
+        // Before anything goes back: what its desk gave back is a part of that.
+        self.find_at_desk(record, &mut row).await?;
         let mut draft = self.moving(record);
         draft.begin_payment(row, &lost)?;
         draft.advance(Outcome::MoneyTaken, "money was taken")?;
