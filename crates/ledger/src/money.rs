@@ -121,8 +121,9 @@ impl RefundCause {
 /// Money that goes back for one payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refund {
-    /// `refund:<booking>:<n>`: also its idempotency key at the gateway. One that the gateway is not asked for
-    /// has a name below it, such as `refund:<booking>:<n>.1`, and in ledgers of before a number as well.
+    /// `refund:<booking>:<n>`: also its idempotency key at the gateway; a stray payment's has the payment's
+    /// id there. One that the gateway is not asked for has a name below it, such as `refund:<booking>:<n>.1`.
+    /// Earlier versions numbered all of a booking alike.
     pub refund: String,
     /// The booking.
     pub booking: BookingId,

@@ -79,7 +79,7 @@ pub(super) fn refund_of(
     at: Time,
 ) -> Refund {
     Refund {
-        refund: refund_id(record, cause),
+        refund: refund_id(record, &payment.payment, cause),
         booking: record.saga.booking.clone(),
         payment: payment.payment.clone(),
         amount_minor,
@@ -97,15 +97,23 @@ pub(super) fn refund_of(
 /// What a refund of this cause is called that is added to those of a record.
 ///
 /// The gateway is asked under these names, and of what it was asked for a ledger that was lost knows
-/// nothing: it has to come to the same numbers again. What went back otherwise, at the gateway's desk or by
-/// hand, moves none of them. It is called after the last one that was asked for: rows of one moment are read
-/// in the order of their names.
-fn refund_id(record: &SagaRecord, cause: RefundCause) -> String {
+/// nothing: it has to come to the same numbers again. So nothing else moves the numbers of the booking's
+/// own: a stray payment, of which that ledger may never hear, has numbers below its own name. What went back
+/// otherwise, at the gateway's desk or by hand, is called after the last own one: rows of one moment are
+/// read in the order of their names.
+fn refund_id(record: &SagaRecord, payment: &PaymentId, cause: RefundCause) -> String {
+    let all = record.refunds.iter();
+    if cause == RefundCause::Stray {
+        let key = |number: usize| format!("refund:{payment}:{number}");
+        let asked = all.filter(|row| row.payment == *payment && row.cause == cause).count();
+        return key(first_free(record, asked + 1, key));
+    }
     let booking = &record.saga.booking;
     let key = |number: usize| format!("refund:{booking}:{number}");
-    let asked = record.refunds.iter().filter(|row| row.cause.is_asked_for()).count();
+    let is_own = |cause: RefundCause| cause.is_asked_for() && cause != RefundCause::Stray;
+    let asked = all.filter(|row| is_own(row.cause)).count();
     let next = first_free(record, asked + 1, key);
-    if cause.is_asked_for() {
+    if is_own(cause) {
         return key(next);
     }
     let beside = |number: usize| format!("{}.{number}", key(next - 1));
@@ -156,11 +164,11 @@ pub(super) fn order_of(saga: &Saga, payment: &Payment) -> Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use RefundCause::{AtDesk, ByHand, Cancelled};
+    use RefundCause::{AtDesk, ByHand, Cancelled, Stray};
     use onrush_core::ids::BookingId;
     use onrush_core::saga::Step;
 
-    /// A saga with a payment, of which nothing went back.
+    /// A saga with two payments, of which nothing went back.
     fn record() -> SagaRecord {
         let booking: BookingId = "gala.1".parse().expect("an id");
         let saga = Saga {
@@ -180,17 +188,21 @@ mod tests {
             tries: 0,
             stuck: None,
         };
-        let id: PaymentId = "gala.1.000000000001".parse().expect("an id");
-        let (capture, then) = (Capture::AtOnce, OnDecline::Keep);
-        let payment = payment_of_saga(&saga, &id, "bank", capture, then, Time(1));
-        SagaRecord { saga, payments: vec![payment], refunds: Vec::new() }
+        let payment = |id: &str| {
+            let id: PaymentId = id.parse().expect("an id");
+            let (capture, then) = (Capture::AtOnce, OnDecline::Keep);
+            payment_of_saga(&saga, &id, "bank", capture, then, Time(1))
+        };
+        let payments = vec![payment("gala.1.000000000001"), payment("gala.1.000000000002")];
+        SagaRecord { saga, payments, refunds: Vec::new() }
     }
 
-    /// Adds refunds of these causes; says what they are called.
+    /// Adds refunds of these causes; says what they are called. The first payment is a stray.
     fn add(record: &mut SagaRecord, causes: &[RefundCause]) -> Vec<String> {
         let mut added = Vec::new();
         for &cause in causes {
-            let refund = refund_of(record, &record.payments[0], 500, cause, "", Time(1));
+            let payment = &record.payments[usize::from(cause != Stray)];
+            let refund = refund_of(record, payment, 500, cause, "", Time(1));
             added.push(refund.refund.clone());
             record.refunds.push(refund);
         }
@@ -204,6 +216,15 @@ mod tests {
         let ends = ["0.1", "0.2", "1", "1.1", "1.2", "2"];
         assert_eq!(added, ends.map(|end| format!("refund:gala.1:{end}")));
         assert!(added.is_sorted(), "rows of one moment are read as they were added");
+    }
+
+    #[test]
+    fn a_stray_payments_refunds_move_no_number_of_the_bookings_own() {
+        let mut record = record();
+        let added = add(&mut record, &[Stray, AtDesk, Cancelled, Stray, Cancelled]);
+        let stray = |number: u32| format!("refund:gala.1.000000000001:{number}");
+        let own = |end: &str| format!("refund:gala.1:{end}");
+        assert_eq!(added, [stray(1), own("0.1"), own("1"), stray(2), own("2")]);
     }
 
     #[test]

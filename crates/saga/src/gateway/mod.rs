@@ -103,7 +103,7 @@ pub struct Order {
 /// What is to be given back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefundOrder {
-    /// Its idempotency key: `refund:<booking>:<n>`.
+    /// Its idempotency key: `refund:<booking>:<n>`, or of a stray payment `refund:<payment>:<n>`.
     pub refund: String,
     /// What was paid.
     pub payment: Order,

@@ -2,6 +2,7 @@
 
 use crate::at_stripe::StripeShop;
 use crate::at_stripe_desk::{act, made_minor, refunds, sold};
+use crate::at_stripe_refunds::{comes_late, paid_after};
 use onrush_core::saga::Step;
 use onrush_ledger::money::{RefundCause, RefundStatus};
 use onrush_ledger::saga::SagaRecord;
@@ -88,4 +89,26 @@ async fn a_rest_that_was_asked_for_again_has_its_next_key_also_after_the_ledger_
     let record = until_over(&at, &booking).await;
     assert_eq!((refunds(&record), record.saga.stuck), (expected, None));
     assert_eq!(made_minor(&at), [400, 600, 600]);
+}
+
+/// The payment of that money is in no book any more that the server has.
+#[tokio::test]
+async fn late_money_that_went_back_moves_no_key_of_the_bookings_own_once_the_ledger_is_lost() {
+    let at = StripeShop::start().await;
+    let (booking, payments) = paid_after(&at, 1).await;
+    comes_late(&at, &payments[0]).await;
+    let is_back =
+        |record: &SagaRecord| record.strays().next().is_none() && !record.refunds.is_empty();
+    at.until(&booking, is_back).await;
+    cancel_in_part(&at, &booking).await;
+    at.until(&booking, |record| record.saga.step == Step::Failed).await;
+    assert_eq!(made_minor(&at), [2_500, BACK_MINOR]);
+
+    let at = at.without_its_ledger().await;
+    // Stripe forgets keys after a day.
+    at.fake.forget_keys();
+    let record = until_over(&at, &booking).await;
+    assert_eq!(made_minor(&at), [2_500, BACK_MINOR], "{record:?}");
+    let expected = vec![(RefundCause::Cancelled, BACK_MINOR, RefundStatus::Done)];
+    assert_eq!((refunds(&record), record.saga.stuck), (expected, None));
 }

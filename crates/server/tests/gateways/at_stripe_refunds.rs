@@ -11,7 +11,7 @@ use onrush_saga::Action;
 use serde_json::{Value, json};
 
 /// A booking that is paid for, and its payments: declined ones, and the one that paid.
-async fn paid_after(at: &StripeShop, declined: usize) -> (String, Vec<String>) {
+pub(crate) async fn paid_after(at: &StripeShop, declined: usize) -> (String, Vec<String>) {
     at.sell(10).await;
     let guest = at.shop.guest().await;
     let (booking, first) = paying(&guest, "h").await;
@@ -34,7 +34,7 @@ async fn paid_after(at: &StripeShop, declined: usize) -> (String, Vec<String>) {
 }
 
 /// Money comes for a payment that had ended.
-async fn comes_late(at: &StripeShop, payment: &str) {
+pub(crate) async fn comes_late(at: &StripeShop, payment: &str) {
     let told = at.fake.events().len();
     at.fake.pay_late(payment);
     at.bring_from(told).await;

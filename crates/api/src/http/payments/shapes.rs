@@ -193,7 +193,8 @@ page! {
 /// Money that goes back.
 #[derive(Serialize, ToSchema)]
 pub struct LedgerRefund {
-    /// `refund:<booking>:<n>`: also its key at the gateway, which is not asked for `<n>.1` and the like.
+    /// Also its key at the gateway: `refund:<booking>:<n>`, or `refund:<payment>:<n>` of a stray payment.
+    /// The gateway is not asked for `<n>.1` and the like.
     refund: String,
     #[schema(value_type = IdText)]
     booking: BookingId,
