@@ -38,6 +38,7 @@ mod known;
 mod ladders;
 mod layout;
 mod library;
+mod looks;
 mod node;
 mod options;
 pub mod points;
