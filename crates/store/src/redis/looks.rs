@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// An event in which nothing is due for longer than so many sweeps is passed over in as many.
+/// An event in which nothing is due for longer than so many sweeps is passed over for as long.
 const IDLE_SWEEPS: u32 = 10;
 /// Nor is it passed over for longer, however long a sweep is: one that nobody looks at for half a minute
 /// is taken for one that was away.
@@ -79,8 +79,9 @@ struct Planned {
     at: Option<Instant>,
     looked_at: Option<Instant>,
     running: bool,
-    /// Sweeps to pass over, because nothing is due for longer.
-    idle: u32,
+    /// Until when sweeps pass over it, because nothing is due for longer. Not how many of them: a sweep
+    /// waits for the list of events, however long Redis takes for it.
+    idle_until: Option<Instant>,
     /// Whether the last look failed, or the one that runs takes long.
     is_troubled: bool,
 }
@@ -91,6 +92,11 @@ impl Planned {
         let is_calm = self.running && !self.is_troubled;
         self.looked_at.filter(|_| is_calm).map(|looked_at| looked_at + SLOW)
     }
+
+    /// Whether a sweep whose turn for it comes then passes over it.
+    fn is_passed_over(&self, at: Instant) -> bool {
+        self.idle_until.is_some_and(|until| at <= until)
+    }
 }
 
 /// What came of a look.
@@ -98,8 +104,8 @@ impl Planned {
 pub(super) enum Looked {
     /// Something will be due soon, or may be.
     Busy,
-    /// Nothing is due within so many sweeps.
-    Idle { sweeps: u32 },
+    /// Nothing is due for longer than that from the look on.
+    Idle { pause: Duration },
     /// The event is out of reach.
     Troubled,
 }
@@ -108,9 +114,9 @@ impl Looked {
     pub(super) fn of(ticked: &Result<Ticked, Failure>, sweep: Duration) -> Self {
         match ticked {
             Ok(ticked) => {
-                let sweeps = idle_sweeps(sweep);
-                let is_soon = ticked.wait().is_some_and(|wait| wait <= sweep * sweeps);
-                if is_soon { Self::Busy } else { Self::Idle { sweeps } }
+                let pause = (sweep * IDLE_SWEEPS).min(IDLE_AT_MOST);
+                let is_soon = ticked.wait().is_some_and(|wait| wait <= pause);
+                if is_soon { Self::Busy } else { Self::Idle { pause } }
             }
             Err(Failure::Refused(_)) => Self::Busy,
             Err(
@@ -123,12 +129,6 @@ impl Looked {
             ) => Self::Troubled,
         }
     }
-}
-
-/// How many sweeps of that length an event is passed over at most.
-fn idle_sweeps(sweep: Duration) -> u32 {
-    let within = IDLE_AT_MOST.as_millis() / sweep.as_millis().max(1);
-    u32::try_from(within).map_or(IDLE_SWEEPS, |within| within.min(IDLE_SWEEPS))
 }
 
 impl Plan {
@@ -158,10 +158,8 @@ impl Plan {
         let mut at = now;
         for event in events {
             let planned = self.events.entry(event.clone()).or_default();
-            if planned.idle == 0 {
+            if !planned.is_passed_over(at) {
                 self.look(event, at);
-            } else {
-                planned.idle -= 1;
             }
             at += each;
         }
@@ -178,7 +176,13 @@ impl Plan {
         self.due.remove(&found);
         let planned = self.events.get_mut(&found.1).expect("what is due is planned");
         let is_troubled = planned.is_troubled;
-        *planned = Planned { at: None, looked_at: Some(now), running: true, idle: 0, is_troubled };
+        *planned = Planned {
+            at: None,
+            looked_at: Some(now),
+            running: true,
+            idle_until: None,
+            is_troubled,
+        };
         *self.running.lane(is_troubled) += 1;
         Some(found.1)
     }
@@ -206,9 +210,9 @@ impl Plan {
         if let Some(planned) = self.events.get_mut(event) {
             *self.running.lane(planned.is_troubled) -= 1;
             planned.running = false;
-            planned.idle = match looked {
-                Looked::Idle { sweeps } => sweeps,
-                Looked::Busy | Looked::Troubled => 0,
+            planned.idle_until = match looked {
+                Looked::Idle { pause } => planned.looked_at.map(|looked_at| looked_at + pause),
+                Looked::Busy | Looked::Troubled => None,
             };
             planned.is_troubled = looked == Looked::Troubled;
         }
@@ -310,7 +314,7 @@ mod tests {
                 // Event b has nothing that could become due.
                 let index = usize::from(found == event("b"));
                 looked_at[index] += 1;
-                let idle = Looked::Idle { sweeps: IDLE_SWEEPS };
+                let idle = Looked::Idle { pause: sweep * IDLE_SWEEPS };
                 plan.done(&found, if index == 1 { idle } else { Looked::Busy });
             }
             now += sweep / 2;
@@ -326,20 +330,20 @@ mod tests {
     #[test]
     fn an_event_is_idle_if_nothing_is_due_for_longer_than_it_is_passed_over() {
         let (second, slow) = (Duration::from_secs(1), Duration::from_millis(2_500));
-        let day_ms = 86_400_000;
+        let (ten_s, day_ms) = (Looked::Idle { pause: second * 10 }, 86_400_000);
         for (sweep, wait_ms, expected) in [
-            (second, None, Looked::Idle { sweeps: IDLE_SWEEPS }),
-            (second, Some(day_ms), Looked::Idle { sweeps: IDLE_SWEEPS }),
-            (second, Some(10_001), Looked::Idle { sweeps: IDLE_SWEEPS }),
+            (second, None, ten_s),
+            (second, Some(day_ms), ten_s),
+            (second, Some(10_001), ten_s),
             (second, Some(10_000), Looked::Busy),
             (second, Some(0), Looked::Busy),
             // Due whatever the clock says.
             (second, Some(-1_800_000_000_000), Looked::Busy),
-            (second / 20, Some(501), Looked::Idle { sweeps: IDLE_SWEEPS }),
+            (second / 20, Some(501), Looked::Idle { pause: second / 2 }),
             (second / 20, Some(500), Looked::Busy),
             // Ten of these would be close to the half minute after which an event counts as away.
-            (slow, Some(day_ms), Looked::Idle { sweeps: 4 }),
-            (slow, None, Looked::Idle { sweeps: 4 }),
+            (slow, Some(day_ms), ten_s),
+            (slow, None, ten_s),
             (slow, Some(10_000), Looked::Busy),
         ] {
             let looked = Looked::of(&ticked(wait_ms), sweep);
@@ -371,6 +375,36 @@ mod tests {
         plan.done(&event("a"), Looked::of(&ticked(Some(9_000)), sweep));
         plan.sweep(&events, last + sweep, sweep);
         assert_eq!(plan.take_due(last + sweep), Some(event("a")));
+    }
+
+    /// A sweep waits for the list of events, which a Redis in trouble takes its time for.
+    #[test]
+    fn an_idle_event_is_passed_over_for_ten_seconds_however_far_apart_sweeps_come() {
+        let (sweep, apart) = (Duration::from_secs(1), Duration::from_secs(3));
+        let (begun, mut plan) = (Instant::now(), Plan::default());
+        for (nth, is_looked_at) in [true, false, false, false, true, false].into_iter().enumerate()
+        {
+            let now = begun + apart * u32::try_from(nth).expect("a few");
+            plan.sweep(&[event("a")], now, sweep);
+            assert_eq!(plan.take_due(now).is_some(), is_looked_at, "after {nth} times {apart:?}");
+            if is_looked_at {
+                plan.done(&event("a"), Looked::of(&ticked(None), sweep));
+            }
+        }
+    }
+
+    /// A change has it looked at just when a sweep begins, in which its turn comes late.
+    #[test]
+    fn an_idle_event_is_looked_at_again_within_eleven_sweeps_whenever_its_turn_is() {
+        let (sweep, events) = (Duration::from_secs(1), [event("a"), event("b")]);
+        let (begun, mut plan) = (Instant::now(), Plan::default());
+        plan.look_soon(&event("b"), begun);
+        assert_eq!(plan.take_due(begun), Some(event("b")));
+        plan.done(&event("b"), Looked::of(&ticked(None), sweep));
+        (0..IDLE_SWEEPS).for_each(|nth| plan.sweep(&events, begun + sweep * nth, sweep));
+        assert_eq!(plan.events[&event("b")].at, None, "its turns of ten seconds passed over it");
+        plan.sweep(&events, begun + sweep * IDLE_SWEEPS, sweep);
+        assert_eq!(plan.events[&event("b")].at, Some(begun + sweep * IDLE_SWEEPS + sweep / 2));
     }
 
     #[test]
