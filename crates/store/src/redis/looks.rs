@@ -16,6 +16,9 @@ const IDLE_SWEEPS: u32 = 10;
 /// Nor is it passed over for longer, however long a sweep is: one that nobody looks at for half a minute
 /// is taken for one that was away.
 const IDLE_AT_MOST: Duration = Duration::from_secs(10);
+/// How long each sweep looks at an event in which something was asked for and not answered. A Redis
+/// that stood still does what it was sent once it goes on, and a look may come before that.
+const IN_DOUBT_FOR: Duration = Duration::from_secs(10);
 /// Events that are looked at in the same moment; of those in trouble as many again.
 const EVENTS_AT_ONCE: usize = 8;
 /// A look that takes longer is trouble: it keeps nobody waiting from then on.
@@ -82,6 +85,8 @@ struct Planned {
     /// Until when sweeps pass over it, because nothing is due for longer. Not how many of them: a sweep
     /// waits for the list of events, however long Redis takes for it.
     idle_until: Option<Instant>,
+    /// Until when none does all the same, because more may have been decided than anybody here was told.
+    doubted_until: Option<Instant>,
     /// Whether the last look failed, or the one that runs takes long.
     is_troubled: bool,
 }
@@ -95,7 +100,9 @@ impl Planned {
 
     /// Whether a sweep whose turn for it comes then passes over it.
     fn is_passed_over(&self, at: Instant) -> bool {
-        self.idle_until.is_some_and(|until| at <= until)
+        let is_idle = self.idle_until.is_some_and(|until| at <= until);
+        let is_doubted = self.doubted_until.is_some_and(|until| at < until);
+        is_idle && !is_doubted
     }
 }
 
@@ -151,6 +158,14 @@ impl Plan {
         self.look(event, at);
     }
 
+    /// Has sweeps look at it, whatever was due when it was looked at last.
+    pub(super) fn doubt(&mut self, event: &EventId, now: Instant) {
+        // One that was never looked at is not passed over.
+        if let Some(planned) = self.events.get_mut(event) {
+            planned.doubted_until = Some(now + IN_DOUBT_FOR);
+        }
+    }
+
     /// Looks at all events within the time of a sweep, one after the other, but passes over those
     /// that are idle.
     pub(super) fn sweep(&mut self, events: &[EventId], now: Instant, sweep: Duration) {
@@ -175,12 +190,13 @@ impl Plan {
         let found = found.clone().find(|(_, event)| self.can_begin(event)).cloned()?;
         self.due.remove(&found);
         let planned = self.events.get_mut(&found.1).expect("what is due is planned");
-        let is_troubled = planned.is_troubled;
+        let Planned { doubted_until, is_troubled, .. } = *planned;
         *planned = Planned {
             at: None,
             looked_at: Some(now),
             running: true,
             idle_until: None,
+            doubted_until,
             is_troubled,
         };
         *self.running.lane(is_troubled) += 1;
@@ -256,7 +272,8 @@ pub(super) fn plan_next(plan: &mut Plan, event: &EventId, ticked: &Result<Ticked
 #[cfg(test)]
 mod tests {
     use super::{
-        COALESCE, EVENTS_AT_ONCE, IDLE_SWEEPS, Looked, MOST_AT_ONCE, Plan, SLOW, Ticked, plan_next,
+        COALESCE, EVENTS_AT_ONCE, IDLE_SWEEPS, IN_DOUBT_FOR, Looked, MOST_AT_ONCE, Plan, SLOW,
+        Ticked, plan_next,
     };
     use crate::engine::Failure;
     use onrush_core::Time;
@@ -405,6 +422,35 @@ mod tests {
         assert_eq!(plan.events[&event("b")].at, None, "its turns of ten seconds passed over it");
         plan.sweep(&events, begun + sweep * IDLE_SWEEPS, sweep);
         assert_eq!(plan.events[&event("b")].at, Some(begun + sweep * IDLE_SWEEPS + sweep / 2));
+    }
+
+    /// What nobody answered may be done after the next look, too.
+    #[test]
+    fn sweeps_look_at_an_idle_event_in_which_something_was_asked_for_and_not_answered() {
+        let (sweep, events) = (Duration::from_secs(1), [event("a")]);
+        let (begun, mut plan) = (Instant::now(), Plan::default());
+        let look = |plan: &mut Plan, now| {
+            plan.sweep(&events, now, sweep);
+            let looked_at = plan.take_due(now).is_some();
+            if looked_at {
+                plan.done(&event("a"), Looked::of(&ticked(None), sweep));
+            }
+            looked_at
+        };
+        assert!(look(&mut plan, begun));
+        assert!(!look(&mut plan, begun + sweep));
+        let asked = begun + sweep * 2;
+        plan.doubt(&event("a"), asked);
+        assert_eq!(plan.next(), None, "it is not looked at before the next sweep");
+        let mut now = asked;
+        while now < asked + IN_DOUBT_FOR {
+            assert!(look(&mut plan, now), "after {:?}", now - asked);
+            now += sweep;
+        }
+        assert!(!look(&mut plan, now), "by then it is done, or never will be");
+        // One that nobody looked at is not kept for that.
+        plan.doubt(&event("b"), now);
+        assert!(!plan.events.contains_key(&event("b")));
     }
 
     #[test]

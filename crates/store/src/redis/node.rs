@@ -233,18 +233,8 @@ impl Node {
         let is_hold = matches!(call.script.name, "engine/hold" | "engine/hold_pool");
         points::reached("asking:Hold", is_hold);
         let begun = Instant::now();
-        let decided = if call.is_optimistic {
-            self.transaction(known, call, &keys, &args).await?
-        } else {
-            None
-        };
-        let answer = match decided {
-            Some(answer) => answer,
-            None => {
-                let asked = self.client.script(call.script, &keys, &args, call.is_long).await;
-                asked.inspect_err(|error| self.hindrance.meet(&known.event, error))?
-            }
-        };
+        let asked = self.ask(known, call, &keys, &args).await;
+        let answer = asked.inspect_err(|error| self.missed(known, call, error))?;
         self.decide.note(begun.elapsed());
         // From here on this node knows what it asked for; a test has it die before it does.
         points::reached("asked:Hold", is_hold);
@@ -256,6 +246,36 @@ impl Node {
             Outcome::Other(_) => {}
         }
         Ok(outcome)
+    }
+
+    /// What a script answers, run as a transaction or as it is.
+    async fn ask(
+        &self,
+        known: &KnownEvent,
+        call: &Call,
+        keys: &[&str],
+        args: &[&str],
+    ) -> Result<Value, ClientError> {
+        if call.is_optimistic
+            && let Some(answer) = self.transaction(known, call, keys, args).await?
+        {
+            return Ok(answer);
+        }
+        let asked = self.client.script(call.script, keys, args, call.is_long).await;
+        asked.inspect_err(|error| self.hindrance.meet(&known.event, error))
+    }
+
+    /// Takes note of a call that came to nothing here. One that nobody answered may be decided all the
+    /// same: what is due by it is not missed for as long as the event would be passed over.
+    fn missed(&self, known: &KnownEvent, call: &Call, error: &ClientError) {
+        let may_be_decided = match error {
+            ClientError::Unreachable(_) => !call.script.only_reads(),
+            ClientError::OutOfMemory | ClientError::Refuses(_) | ClientError::Answered(_) => false,
+        };
+        // Anybody can ask for events that do not exist, and no look at one was ever put off.
+        if may_be_decided && self.known.is_kept(&known.event) {
+            self.wakes.doubt(&known.event);
+        }
     }
 
     /// Runs a script as an optimistic transaction; `None` if it is to be run as it is.

@@ -152,6 +152,11 @@ impl Script {
         Self { name, text, sha, library: None, telling: OnceLock::new() }
     }
 
+    /// Whether it changes nothing, whatever it is asked.
+    pub(super) fn only_reads(&self) -> bool {
+        leave(self.name) == Leave::Reads
+    }
+
     /// The script, telling its writes instead of making them (lua/include/told.lua).
     pub(super) fn telling(&self) -> &Self {
         const WRAP: &str = include_str!("../../lua/include/told.lua");
@@ -213,6 +218,7 @@ mod tests {
                 ("#!lua flags=allow-oom", "flags={'allow-oom'}}")
             };
             assert_eq!(flags, expected, "{}", script.name);
+            assert_eq!(script.only_reads(), flags.contains("no-writes"), "{}", script.name);
             assert!(function.trim_end().ends_with(of_function), "{}", script.name);
         }
     }

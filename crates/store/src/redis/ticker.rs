@@ -145,7 +145,9 @@ pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
                     unlisted = missing_in(&listed, &events);
                     events = listed.into_iter().chain(unlisted.iter().cloned()).collect();
                 }
-                plan.sweep(&events, Instant::now(), sweep);
+                let now = Instant::now();
+                node.wakes().take_doubted().iter().for_each(|event| plan.doubt(event, now));
+                plan.sweep(&events, now, sweep);
             }
             Some(joined) = looks.join_next_with_id() => {
                 let (task, ticked) = joined.unwrap_or_else(|error| {

@@ -1,4 +1,4 @@
-//! Which events are to be looked at soon.
+//! Which events are to be looked at soon, or by the next sweeps.
 
 use onrush_core::ids::EventId;
 use std::collections::HashSet;
@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
     events: Mutex<HashSet<EventId>>,
+    doubted: Mutex<HashSet<EventId>>,
     pub(super) notify: Notify,
 }
 
@@ -25,5 +26,18 @@ impl Wakes {
 
     pub(super) fn take(&self) -> HashSet<EventId> {
         std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Something was asked for in this event and not answered, and may be decided: the next sweeps look
+    /// at it. Not sooner: whoever does not answer is asked again after a pause.
+    pub(super) fn doubt(&self, event: &EventId) {
+        let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        if !doubted.contains(event) {
+            doubted.insert(event.clone());
+        }
+    }
+
+    pub(super) fn take_doubted(&self) -> HashSet<EventId> {
+        std::mem::take(&mut *self.doubted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
