@@ -98,6 +98,27 @@ fn money_for_what_others_have_after_a_failover_is_refused() {
     assert_eq!(finish(&mut replica), refused);
 }
 
+/// Why the document has it struck off the list before its money goes back.
+#[test]
+fn call_that_was_refused_is_done_after_a_failover_that_took_what_it_was_refused_for() {
+    let Some(pair) = need(RedisPair::start(&RedisOptions::default())) else { return };
+    let (mut primary, status) = (connect(&pair.primary, 0), "seat:status:gala");
+    hold_all(&mut primary);
+    assert_eq!(say(&mut primary, &["WAIT", "1", "60000"]), ["1"], "its replica has the holds");
+    pair.promote().expect("the replica answers");
+    // Somebody else has claimed the last one, and bought the seat; no replica hears of either.
+    run(&mut primary, "claim", &["claimed", "claim:r9"], &["1", "1"]);
+    say(&mut primary, &["HSET", status, "B1", "SOLD:bob:p9"]);
+    let again = |connection: &mut Connection| {
+        let seat = [status, "hold:seat:gala:B1"];
+        let seat = run(connection, "confirm_hold", &seat, &["B1", "ada", "p1"]);
+        [seat, run(connection, "claim", &["claimed", "claim:r1"], &["1", "1"])]
+    };
+    assert_eq!(again(&mut primary), as_texts([&["SEAT_UNAVAILABLE"], &["0"]]), "money goes back");
+    let mut replica = connect(&pair.replica, 0);
+    assert_eq!(again(&mut replica), as_texts([&["HOLD_CONFIRMED"], &["1"]]), "and it is sold");
+}
+
 #[test]
 fn document_says_what_a_failover_takes() {
     let path = scripts().join("../../../../docs/script-kit.md");
@@ -115,6 +136,8 @@ fn document_says_what_a_failover_takes() {
         "appendfsync always",
         "min-replicas-to-write 1",
         "master_replid",
+        "struck off the list before its money goes back",
+        "still on the list",
     ] {
         assert!(section.contains(told), "{told}");
     }
