@@ -44,7 +44,8 @@ pub struct RedisSettings {
     /// Whether they are a cluster.
     #[serde(default)]
     pub cluster: bool,
-    /// How often every event is looked at in case nobody else does, in milliseconds.
+    /// How often events are looked at in case nobody else does, in milliseconds; those in which nothing
+    /// is due soon once in eleven times at least.
     #[serde(default = "sweep_ms")]
     pub sweep_ms: u32,
     /// Events that a node keeps a copy of at most, to tell visitors by itself where they stand; 0

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 const LOOK: &str = "#!lua flags=allow-oom\nreturn redis.call('TIME')";
 
 /// How often it is said that scripts are refused. What is sold on other servers does not tell that it
-/// is over, and each event there looks at its deadlines every second; a full server refuses everybody who
-/// comes. Instruments show for as long that one was full.
+/// is over, and an event there whose deadlines could not be looked at is looked at again half a second
+/// later; a full server refuses everybody who comes. Instruments show for as long that one was full.
 const SAID_EVERY: Duration = Duration::from_secs(60);
 
 /// What was found last.

@@ -25,7 +25,8 @@ pub struct Options {
     pub timeout_ms: u32,
     /// How long a caller waits for the archive, once Redis has decided.
     pub archive_timeout_ms: u32,
-    /// How often this node looks at all events, so that another node's death delays no deadline for longer.
+    /// How often this node looks at its events; at those in which nothing is due soon once in eleven
+    /// times at least. Another node's death delays no deadline for longer than that.
     pub sweep_ms: u32,
     /// What is switched how, at run time.
     pub flags: Arc<Flags>,
