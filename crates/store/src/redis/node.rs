@@ -233,7 +233,7 @@ impl Node {
         let is_hold = matches!(call.script.name, "engine/hold" | "engine/hold_pool");
         points::reached("asking:Hold", is_hold);
         let begun = Instant::now();
-        let asked = self.ask(known, call, &keys, &args).await;
+        let asked = self.answer_of(known, call, &keys, &args).await;
         let answer = asked.inspect_err(|error| self.missed(known, call, error))?;
         self.decide.note(begun.elapsed());
         // From here on this node knows what it asked for; a test has it die before it does.
@@ -249,7 +249,7 @@ impl Node {
     }
 
     /// What a script answers, run as a transaction or as it is.
-    async fn ask(
+    async fn answer_of(
         &self,
         known: &KnownEvent,
         call: &Call,
