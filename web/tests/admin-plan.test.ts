@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { planOf, seatsOf } from "../src/admin/plan/model/file";
 import { aislesOf } from "../src/admin/plan/model/arrange";
 import { ranksOf } from "../src/admin/plan/model/best";
-import { placesOf } from "../src/admin/plan/model/document";
+import { type Plan, placesOf, type Point } from "../src/admin/plan/model/document";
 import { signIn } from "./admin";
 import { launch, PHONE, violations, visit } from "./browser";
 import { addRows, give, open, saved } from "./plan-pages";
@@ -29,6 +29,11 @@ afterAll(async () => {
 
 function parts(page: Page): Locator {
   return page.getByRole("listbox", { name: "Sections and rows" });
+}
+
+/** After which of its seats a plan has aisles on the server: those of the editor, and its end. */
+function aislesThere(plan: Plan): Set<number> {
+  return aislesOf(plan).add(placesOf(plan).at(-1)!.key);
 }
 
 /** The seats of an event as the feed tells them: with rank and aisle. */
@@ -124,7 +129,7 @@ test("a theatre is built, numbered, previewed and sent, and its best seats are h
   // The server's seats, ranks and aisles are those of the preview.
   const there = await added("house");
   const ranks = ranksOf(plan);
-  const aisles = aislesOf(plan);
+  const aisles = aislesThere(plan);
   expect(there.map(({ seat, rank, aisle }) => [seat, rank ?? 0, aisle ?? false])).toEqual(
     placesOf(plan).map(({ key, seat }) => [seat.seat_guid, ranks.get(key), aisles.has(key)]),
   );
@@ -160,23 +165,32 @@ test("a theatre is built, numbered, previewed and sent, and its best seats are h
 
 test("rows that are listed by number have the same aisles on the server as in the editor", async () => {
   const bent = oddAndEven(20, 0).map(({ x }) => ({ x: 9 * Math.sin(x / 9), y: 9 * Math.cos(x / 9) }));
-  const rows = [oddAndEven(20, 0), oddAndEven(20, 3), bent].map((row, back) => ({
-    row_number: String(back + 1),
-    position: { x: 500, y: 100 + 30 * back },
-    seats: row.map(({ x, y }, nth) => ({
-      seat_guid: `${back + 1}-${nth + 1}`,
-      seat_number: String(nth + 1),
+  const row = (back: number, places: Point[], first = 1, step = 1) => ({
+    row_number: String(back),
+    position: { x: 500, y: 70 + 30 * back },
+    seats: places.map(({ x, y }, nth) => ({
+      seat_guid: `${back}-${first + step * nth}`,
+      seat_number: String(first + step * nth),
       position: { x: 25 * x, y: 25 * y },
       category: "Stalls",
     })),
-  }));
+  });
+  const [odd, even] = [1, 0].map((rest) => oddAndEven(20, 0).filter((_, nth) => (nth + 1) % 2 === rest));
+  const rows = [
+    row(1, oddAndEven(20, 0)),
+    row(2, oddAndEven(20, 3)),
+    row(3, bent),
+    // One row in two objects: of those that follow each other, only 19 and 2 are not side by side.
+    row(4, odd!, 1, 2),
+    row(4, even!, 2, 2),
+  ];
   const file = { ...(smallPlan(1, 1) as object), zones: [{ name: "Stalls", rows }] };
   const wish = { plan: file, prices: { Stalls: 500 }, phase: "scheduled" } as const;
   await openEvent(server, "by-number", { settings: { room: null }, ...wish });
   const plan = planOf(file);
-  const aisles = aislesOf(plan);
+  const aisles = aislesThere(plan);
   // Only 1 and 2 are beside each other, and not even they where an aisle is in the middle.
-  expect(aisles.size).toBe(18 + 19 + 18);
+  expect(aisles.size).toBe(18 + 19 + 18 + 1 + 1);
   const there = await added("by-number");
   expect(there.map(({ seat, aisle }) => [seat, aisle ?? false])).toEqual(
     placesOf(plan).map(({ key, seat }) => [seat.seat_guid, aisles.has(key)]),

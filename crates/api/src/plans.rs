@@ -352,12 +352,8 @@ impl Plan {
                         },
                     });
                 }
-                best::mark_aisles(&mut seats[from..], &drawing.seats[from..]);
-                // Rows without a number have one name between them: the next would go on with this.
-                if row_number.is_empty()
-                    && let Some(last) = seats[from..].last_mut()
-                {
-                    last.aisle = true;
+                // Rows without a number have one name between them.
+                if row_number.is_empty() && seats.len() > from {
                     unnamed.insert(from);
                 }
             }
@@ -389,6 +385,7 @@ impl Plan {
             None => {
                 let given = || self.seats().map(|seat| seat.rank.map(|rank| rank.0));
                 let is_made = given().map(|rank| rank.is_none()).collect();
+                best::mark_aisles(&mut seats, &unnamed, &drawing.seats);
                 best::rank(&mut seats, given(), &unnamed, &categories, &drawing);
                 Ok(Import { categories, seats, drawing, is_made })
             }

@@ -27,19 +27,43 @@ function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, nth) => from + nth);
 }
 
-/** A plan of one row at these places. */
-function house(row: readonly Point[]): Plan {
-  const seats = row.map(({ x, y }, nth) => ({
-    seat_guid: `Floor-A-${nth + 1}`,
-    seat_number: String(nth + 1),
-    position: { x: 500 + 25 * x, y: 100 + 25 * y },
-    category: "One",
-  }));
+/** A plan of one row at these places; it may be in several row objects. */
+function house(...parts: (readonly Point[])[]): Plan {
+  return floor(parts.map((part) => ({ section: "Floor", row: "A", part })));
+}
+
+interface Part {
+  section: string;
+  row?: string | number;
+  part: readonly Point[];
+}
+
+/** A plan of these row objects, each in a zone of its own. */
+function floor(parts: readonly Part[]): Plan {
+  let last = 0;
+  const seatAt = ({ x, y }: Point) => {
+    last += 1;
+    return {
+      seat_guid: `Floor-A-${last}`,
+      seat_number: String(last),
+      position: { x: 500 + 25 * x, y: 100 + 25 * y },
+      category: "One",
+    };
+  };
   return planOf({
     size: { width: 1_000, height: 1_000 },
     categories: [{ name: "One" }],
-    zones: [{ name: "Floor", rows: [{ row_number: "A", seats }] }],
+    zones: parts.map(({ section, row, part }) => ({
+      name: section,
+      rows: [{ row_number: row, seats: part.map(seatAt) }],
+    })),
   });
+}
+
+/** Which seats of a plan an aisle follows, as positions in it. */
+function aislesAt(plan: Plan): number[] {
+  const aisles = aislesOf(plan);
+  return placesOf(plan).flatMap(({ key }, nth) => (aisles.has(key) ? [nth] : []));
 }
 
 const BOX = [0, 1].flatMap((y) => [0, 1, 2].map((x) => ({ x, y })));
@@ -72,6 +96,87 @@ test.each<[string, Point[], number[]]>([
   ["alone", line(7), []],
 ])("seats that are listed %s have aisles where the next is not beside them", (_, row, aisles) => {
   expect(aislesIn(row)).toEqual(aisles);
+});
+
+test.each<[string, number[][], number[]]>([
+  [
+    "with the odd ones to the left and the even ones to the right",
+    [
+      [3, 2, 1],
+      [4, 5, 6],
+    ],
+    [2],
+  ],
+  [
+    "with the even ones between the odd ones",
+    [
+      [1, 3, 5],
+      [2, 4, 6],
+    ],
+    [0, 1, 2, 3, 4],
+  ],
+  [
+    "as a left block and a right one",
+    [
+      [1, 2, 3],
+      [5, 6, 7],
+    ],
+    [2],
+  ],
+  [
+    "as a right block and a left one",
+    [
+      [5, 6, 7],
+      [1, 2, 3],
+    ],
+    [2],
+  ],
+  [
+    "as blocks without an aisle between them",
+    [
+      [1, 2, 3],
+      [4, 5, 6],
+    ],
+    [],
+  ],
+  ["as blocks with one of no seat between them", [[1, 2, 3], [], [5, 6, 7]], [2]],
+  ["as seats that are each by themselves", [[1], [2], [4], [5]], [1]],
+])("row objects of one name that are listed %s are one row", (_, parts, aisles) => {
+  expect(aislesAt(house(...parts.map((part) => line(...part))))).toEqual(aisles);
+});
+
+test("a row goes on in another zone of the same name only, and without a number in none", () => {
+  const [odd, even] = [line(1, 3, 5), line(2, 4, 6)];
+  const both = (one: Omit<Part, "part">, other: Omit<Part, "part">) =>
+    aislesAt(
+      floor([
+        { ...one, part: odd },
+        { ...other, part: even },
+      ]),
+    );
+  const A = { section: "Left", row: "A" };
+  expect(both(A, A)).toEqual([0, 1, 2, 3, 4]);
+  expect(both({ section: "Left", row: 7 }, { section: "Left", row: "7" })).toEqual([0, 1, 2, 3, 4]);
+  expect(both(A, { section: "Right", row: "A" })).toEqual([]);
+  expect(both(A, { section: "Left", row: "B" })).toEqual([]);
+  expect(both({ section: "Left" }, { section: "Left", row: "" })).toEqual([]);
+});
+
+test("the aisle between two blocks of a row closes, and opens again", () => {
+  const row = house(line(1, 2, 3), line(5, 6, 7));
+  const third = chosen(row, ({ seat }) => seat.seat_number === "3");
+  expect(aislesOf(row)).toEqual(third);
+  const closed = removeAisles(row, third);
+  expect(placesOf(closed).map(({ x }) => (x - 500) / 25)).toEqual([1.5, 2.5, 3.5, 4.5, 5.5, 6.5]);
+  expect(aislesOf(closed).size).toBe(0);
+  expect(placesOf(addAisle(closed, third, 1))).toMatchObject(placesOf(row).map(({ x, y }) => ({ x, y })));
+});
+
+test("an aisle among the odd ones on the left leaves the even ones on the right where they are", () => {
+  const row = house(line(4, 3, 2, 1), line(5, 6, 7, 8));
+  const second = chosen(row, ({ seat }) => seat.seat_number === "2");
+  const cut = addAisle(row, second, 1);
+  expect(placesOf(cut).map(({ x }) => (x - 500) / 25)).toEqual([4.5, 3.5, 1.5, 0.5, 5, 6, 7, 8]);
 });
 
 test("a row that is listed by number is told, and one whose aisles are seen is not", () => {

@@ -4,6 +4,7 @@ use super::{Drawing, DrawnSeat};
 use onrush_core::limits::MAX_SEATS_PER_SEGMENT;
 use onrush_core::spec::{CategorySpec, SeatSpec};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// Seats that are farther apart than so many times the usual distance in their row have an aisle
 /// between them.
@@ -15,10 +16,43 @@ const BETWEEN: f64 = 0.45;
 /// Steps of rank from the middle of a row to its ends.
 pub(super) const STEPS: usize = 3;
 
+/// Where the rows are, one after the other: seats that follow each other and have one section and one
+/// row, in however many row objects the plan lists them. The rules go by these names, too. `unnamed` is
+/// where rows without a number begin, which have one name between them.
+fn rows_of(seats: &[SeatSpec], unnamed: &HashSet<usize>) -> Vec<Range<usize>> {
+    let mut rows: Vec<Range<usize>> = Vec::new();
+    let mut last: Option<(&str, &str)> = None;
+    for (nth, seat) in seats.iter().enumerate() {
+        let name = (seat.section.as_ref(), seat.row.as_ref());
+        let goes_on = last == Some(name) && !unnamed.contains(&nth);
+        match rows.last_mut() {
+            Some(row) if goes_on => row.end = nth + 1,
+            Some(_) | None => rows.push(nth..nth + 1),
+        }
+        last = Some(name);
+    }
+    rows
+}
+
+/// Marks the seats that an aisle follows. The editor's `wholeRowsOf` and `order.ts` have the same rules,
+/// but for the end of the plan and of a row without a number, after which the editor draws none.
+pub(super) fn mark_aisles(seats: &mut [SeatSpec], unnamed: &HashSet<usize>, drawn: &[DrawnSeat]) {
+    for row in rows_of(seats, unnamed) {
+        mark_row(&mut seats[row.clone()], &drawn[row.clone()]);
+        let last = &mut seats[row.end - 1];
+        // The next row without a number would go on with it.
+        last.aisle = last.row.is_empty();
+    }
+    // What is sent later is beside nothing that was sent before, whatever its row is called.
+    if let Some(last) = seats.last_mut() {
+        last.aisle = true;
+    }
+}
+
 /// Marks the seats of one row that an aisle follows. The next one in the file is not beside a seat
 /// either where another of the row stands between the two: a row may be listed by number, the odd ones
-/// to the left and the even ones to the right. The editor's `order.ts` has the same rule.
-pub(super) fn mark_aisles(seats: &mut [SeatSpec], drawn: &[DrawnSeat]) {
+/// to the left and the even ones to the right.
+fn mark_row(seats: &mut [SeatSpec], drawn: &[DrawnSeat]) {
     let row: Vec<&DrawnSeat> = drawn.iter().collect();
     let gaps = gaps_of(&row);
     let Some(listed) = middle_of(&gaps) else { return };
@@ -107,25 +141,18 @@ fn made(
     category: &HashMap<&str, usize>,
     drawing: &Drawing,
 ) -> Vec<u32> {
-    // Of each row and category in it: how far it is, in whole units, and its seats.
-    let mut rows: Vec<((usize, i64), Vec<usize>)> = Vec::new();
-    let mut last: Option<(&str, &str)> = None;
-    for (nth, seat) in seats.iter().enumerate() {
-        let row = (seat.section.as_ref(), seat.row.as_ref());
-        if last != Some(row) || unnamed.contains(&nth) {
-            rows.push(((0, 0), Vec::new()));
-            last = Some(row);
-        }
-        rows.last_mut().expect("a row was just made sure of").1.push(nth);
-    }
+    // Of each row: its best category and how far it is, in whole units; and its seats.
+    let mut rows: Vec<((usize, i64), Range<usize>)> =
+        rows_of(seats, unnamed).into_iter().map(|members| ((0, 0), members)).collect();
     for (key, members) in &mut rows {
         let count = members.len() as f64;
         let mean = |of: fn(&DrawnSeat) -> f64| {
-            members.iter().map(|seat| of(&drawing.seats[*seat])).sum::<f64>() / count
+            drawing.seats[members.clone()].iter().map(of).sum::<f64>() / count
         };
         let (x, y) = (mean(|seat| seat.x), mean(|seat| seat.y));
         let distance = (x - drawing.size.width / 2.0).hypot(y);
-        let best = members.iter().filter_map(|seat| category.get(seats[*seat].category.as_ref()));
+        let named = seats[members.clone()].iter();
+        let best = named.filter_map(|seat| category.get(seat.category.as_ref()));
         *key = (best.min().copied().unwrap_or(0), distance.round() as i64);
     }
     let mut order: Vec<(usize, i64)> = rows.iter().map(|(key, _)| *key).collect();
@@ -135,10 +162,10 @@ fn made(
     for (key, members) in &rows {
         let row = order.binary_search(key).unwrap_or_else(|nth| nth);
         let middle = (members.len() as f64 - 1.0) / 2.0;
-        for (place, seat) in members.iter().enumerate() {
+        for (place, seat) in members.clone().enumerate() {
             let from_middle = (place as f64 - middle).abs() / (middle + 0.5);
             let step = ((from_middle * STEPS as f64) as usize).min(STEPS - 1);
-            ranks[*seat] = u32::try_from(row * STEPS + step).unwrap_or(u32::MAX);
+            ranks[seat] = u32::try_from(row * STEPS + step).unwrap_or(u32::MAX);
         }
     }
     ranks
@@ -161,10 +188,14 @@ mod tests {
     }
 
     fn seats(rows: Vec<Value>) -> Vec<(String, u32, bool)> {
+        seats_in(vec![json!({"name": "Left", "rows": rows})])
+    }
+
+    fn seats_in(zones: Vec<Value>) -> Vec<(String, u32, bool)> {
         let plan = json!({
             "name": "Hall", "size": {"width": 10, "height": 50},
             "categories": [{"name": "Best"}, {"name": "Other"}],
-            "zones": [{"name": "Left", "rows": rows}]
+            "zones": zones
         });
         let plan: Plan = serde_json::from_value(plan).expect("a plan");
         let mut prices = BTreeMap::from([("Best".to_owned(), 2)]);
@@ -177,22 +208,32 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_gap_in_a_row_is_an_aisle() {
+    fn a_wide_gap_in_a_row_is_an_aisle_and_so_is_the_end_of_the_plan() {
         let seats = seats(vec![row("A", 1, &[1, 2, 3, 5, 6], "Best"), row("B", 2, &[1], "Best")]);
         let aisles: Vec<_> = seats.iter().filter(|it| it.2).map(|it| it.0.as_str()).collect();
-        assert_eq!(aisles, ["A3"]);
+        assert_eq!(aisles, ["A3", "B1"]);
     }
 
     /// Which seats of a row that is listed like this an aisle follows, as positions in the list.
     fn aisles(places: &[(f64, f64)]) -> Vec<usize> {
-        let seat = |(nth, (x, y)): (usize, &(f64, f64))| {
-            let position = json!({"x": x, "y": y});
-            json!({"seat_guid": nth.to_string(), "position": position, "category": "Best"})
+        aisles_of(&[places])
+    }
+
+    /// The same of a row that is in so many row objects of one name.
+    fn aisles_of(parts: &[&[(f64, f64)]]) -> Vec<usize> {
+        let part = |(part, places): (usize, &&[(f64, f64)])| {
+            let seat = |(nth, (x, y)): (usize, &(f64, f64))| {
+                let (guid, position) = (format!("{part}-{nth}"), json!({"x": x, "y": y}));
+                json!({"seat_guid": guid, "position": position, "category": "Best"})
+            };
+            let listed: Vec<Value> = places.iter().enumerate().map(seat).collect();
+            json!({"row_number": "A", "seats": listed})
         };
-        let listed: Vec<Value> = places.iter().enumerate().map(seat).collect();
-        let row = json!({"row_number": "A", "seats": listed});
-        let follows = |it: &(usize, (String, u32, bool))| it.1.2;
-        seats(vec![row]).into_iter().enumerate().filter(follows).map(|it| it.0).collect()
+        let all = seats(parts.iter().enumerate().map(part).collect());
+        let follows = |it: &(usize, &(String, u32, bool))| it.1.2;
+        let mut found: Vec<usize> = all.iter().enumerate().filter(follows).map(|it| it.0).collect();
+        assert_eq!(found.pop(), Some(all.len() - 1), "what is sent later is beside none of them");
+        found
     }
 
     /// Where seat 1 and so on stand: odd ones to the left, even ones to the right of a room in the
@@ -227,11 +268,47 @@ mod tests {
         assert_eq!(aisles(&odd_and_even(20, 3)), parted, "an aisle in the middle");
     }
 
+    /// Seats of one row at these places from the left.
+    fn line(places: &[i32]) -> Vec<(f64, f64)> {
+        places.iter().map(|x| (f64::from(*x), 0.0)).collect()
+    }
+
+    #[test]
+    fn row_objects_of_one_name_that_follow_each_other_are_one_row() {
+        let cases: [(&str, &[&[i32]], &[usize]); 7] = [
+            ("odd ones to the left, even ones to the right", &[&[3, 2, 1], &[4, 5, 6]], &[2]),
+            ("odd ones, and even ones between them", &[&[1, 3, 5], &[2, 4, 6]], &[0, 1, 2, 3, 4]),
+            ("a left block and a right one", &[&[1, 2, 3], &[5, 6, 7]], &[2]),
+            ("the right block first", &[&[5, 6, 7], &[1, 2, 3]], &[2]),
+            ("blocks without an aisle between them", &[&[1, 2, 3], &[4, 5, 6]], &[]),
+            ("a block of no seat among them", &[&[1, 2, 3], &[], &[5, 6, 7]], &[2]),
+            ("each seat by itself", &[&[1], &[2], &[4], &[5]], &[1]),
+        ];
+        for (what, parts, expected) in cases {
+            let parts: Vec<_> = parts.iter().map(|places| line(places)).collect();
+            let parts: Vec<_> = parts.iter().map(Vec::as_slice).collect();
+            assert_eq!(aisles_of(&parts), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_row_goes_on_in_another_zone_of_the_same_name_only() {
+        let aisles = |second: &str, row_number: &str| -> Vec<String> {
+            let mut evens = row("A", 1, &[2, 4, 6], "Best");
+            evens["row_number"] = json!(row_number);
+            let seats = seats_in(vec![
+                json!({"name": "Left", "rows": [row("A", 1, &[1, 3, 5], "Best")]}),
+                json!({"name": second, "rows": [evens]}),
+            ]);
+            seats.into_iter().filter(|it| it.2).map(|it| it.0).collect()
+        };
+        assert_eq!(aisles("Left", "A"), ["A1", "A3", "A5", "A2", "A4", "A6"]);
+        assert_eq!(aisles("Right", "A"), ["A6"]);
+        assert_eq!(aisles("Left", "B"), ["A6"]);
+    }
+
     #[test]
     fn an_aisle_follows_where_the_file_jumps_over_a_seat() {
-        let line = |places: &[i32]| -> Vec<(f64, f64)> {
-            places.iter().map(|x| (f64::from(*x), 0.0)).collect()
-        };
         let cases: [(&str, &[i32], &[usize]); 6] = [
             ("in order", &[1, 2, 3, 4, 5, 6], &[]),
             ("from the right", &[6, 5, 4, 3, 2, 1], &[]),
@@ -269,7 +346,7 @@ mod tests {
         unnamed[1]["row_number"] = json!("");
         let seats = seats([unnamed.to_vec(), vec![row("C", 30, &[1, 2], "Best")]].concat());
         let aisles: Vec<_> = seats.iter().filter(|it| it.2).map(|it| it.0.as_str()).collect();
-        assert_eq!(aisles, ["A2", "B2"]);
+        assert_eq!(aisles, ["A2", "B2", "C2"]);
         let ranks: Vec<u32> = seats.iter().map(|it| it.1).collect();
         assert_eq!(ranks, [1, 1, 4, 4, 7, 7], "each has a middle and a distance of its own");
     }

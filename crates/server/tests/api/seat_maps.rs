@@ -96,6 +96,23 @@ async fn seats_that_are_sent_later_are_ranked_after_those_that_are_there() {
 }
 
 #[tokio::test]
+async fn seats_that_are_sent_later_are_beside_none_that_are_there() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    import_small_house(&shop, "e").await;
+    // Of the same section and row: side by side these would be six.
+    let later: Value =
+        serde_json::from_str(&small_house().to_string().replace("\"A-", "\"B-")).unwrap();
+    let body = json!({"plan": later, "prices": {"Stalls": 0}});
+    shop.organise("PUT", "/events/e/seat-map", &body).await;
+    let guest = shop.guest().await;
+    let wish = json!({"best": {"quantity": 4, "together": "must"}});
+    let refused = guest.hold("e", "k", &wish).await;
+    assert_eq!(refused.problem(), (409, "NOT_TOGETHER".into()));
+    assert_eq!((&refused.json()["longest"], &refused.json()["free"]), (&json!(3), &json!(6)));
+}
+
+#[tokio::test]
 async fn a_drawing_stays_as_it_is_while_its_seats_are_sold() {
     let shop = Shop::start().await;
     shop.flash_sale("e").await;

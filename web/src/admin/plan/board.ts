@@ -339,7 +339,7 @@ export class Board {
     g.beginPath();
     for (const [nth, place] of this.#scene.seats.entries()) {
       const next = this.#scene.seats[nth + 1];
-      if (!this.#scene.aisles.has(place.key) || next?.row !== place.row) continue;
+      if (!next || !this.#scene.aisles.has(place.key)) continue;
       const length = Math.hypot(next.x - place.x, next.y - place.y) || 1;
       const across = { x: -(next.y - place.y) / length, y: (next.x - place.x) / length };
       const [x, y] = [((place.x + next.x) / 2 - left) * scale, ((place.y + next.y) / 2 - top) * scale];

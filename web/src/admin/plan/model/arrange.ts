@@ -1,7 +1,6 @@
 /** Where things stand: moved, turned, taken out, and set apart by aisles. */
 import {
   areasOf,
-  byRow,
   KEY,
   type Keys,
   mapAreas,
@@ -11,7 +10,7 @@ import {
   placesOf,
   type Point,
   round,
-  rowsOf,
+  wholeRowsOf,
   without,
 } from "./document";
 import { aislesIn, orderOf, roomsIn, usualGap } from "./order";
@@ -109,10 +108,33 @@ export function remove(plan: Plan, keys: Keys): Plan {
 /** What stands beside an aisle, in the whole plan, by the key of the seat before it. */
 export function aislesOf(plan: Plan): Set<number> {
   const found = new Set<number>();
-  for (const all of rowsOf(plan).values()) {
+  for (const all of wholeRowsOf(plan)) {
     for (const nth of aislesIn(all)) found.add(all[nth]!.key);
   }
   return found;
+}
+
+/** The rows of the chosen seats, in which both sides of an aisle give way. */
+function rowsAround(plan: Plan, keys: Keys): Place[][] {
+  const isChosen = (row: readonly Place[]) => row.some(({ key }) => keys.has(key));
+  return wholeRowsOf(plan).filter(isChosen).flatMap(partsOf).filter(isChosen);
+}
+
+/**
+ * A row, or those parts of it that give way by themselves. Where the file jumps from one row object over its
+ * seats to another, as from the odd ones on the left to the even ones on the right, the other does not go on
+ * where the one ends.
+ */
+function partsOf(row: Place[]): Place[][] {
+  if (row[0]!.row === row.at(-1)!.row) return [row];
+  const { jumps } = orderOf(row);
+  const parts: Place[][] = [];
+  for (const [nth, place] of row.entries()) {
+    const isNext = nth > 0 && (row[nth - 1]!.row === place.row || !jumps.has(nth - 1));
+    if (isNext) parts.at(-1)!.push(place);
+    else parts.push([place]);
+  }
+  return parts;
 }
 
 /**
@@ -122,8 +144,8 @@ export function aislesOf(plan: Plan): Set<number> {
  */
 export function addAisle(plan: Plan, keys: Keys, width: number): Plan {
   const ways = new Map<number, Point>();
-  for (const { all, chosen } of byRow(plan, keys)) {
-    const after = all.indexOf(chosen.at(-1)!);
+  for (const all of rowsAround(plan, keys)) {
+    const after = all.findLastIndex(({ key }) => keys.has(key));
     if (after === all.length - 1) continue;
     addWays(all, parted(all, [{ after, room: usualGap(all) * width }]), ways);
   }
@@ -133,7 +155,7 @@ export function addAisle(plan: Plan, keys: Keys, width: number): Plan {
 /** Closes the aisles beside the chosen seats, but for those between which another seat stands. */
 export function removeAisles(plan: Plan, keys: Keys): Plan {
   const ways = new Map<number, Point>();
-  for (const { all } of byRow(plan, keys)) {
+  for (const all of rowsAround(plan, keys)) {
     const places = closed(all, keys);
     if (places !== all) addWays(all, places, ways);
   }

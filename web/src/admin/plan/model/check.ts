@@ -8,8 +8,8 @@ import {
   type Place,
   type Plan,
   placesOf,
-  rowsOf,
   textOf,
+  wholeRowsOf,
 } from "./document";
 import { isRank } from "./mark";
 import { orderOf } from "./order";
@@ -311,7 +311,7 @@ function checkPlaces(plan: Plan, seats: readonly Place[]): Problem[] {
   const long: Place[][] = [];
   const jumbled: Place[][] = [];
   let usual = Infinity;
-  for (const row of rowsOf(plan).values()) {
+  for (const row of wholeRowsOf(plan)) {
     const order = orderOf(row);
     if (row.length > MAX_RUN) long.push(row);
     if (order.isJumbled) jumbled.push(row);

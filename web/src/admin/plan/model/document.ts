@@ -159,7 +159,7 @@ export function spotOf(seat: Seat, row: Row, zone: Zone): Point {
   };
 }
 
-/** The seats of each row that has some, by the row's key. */
+/** The seats of each row object that has some, by its key. */
 export function rowsOf(plan: Plan): Map<number, Place[]> {
   const rows = new Map<number, Place[]>();
   for (const place of placesOf(plan)) {
@@ -170,7 +170,29 @@ export function rowsOf(plan: Plan): Map<number, Place[]> {
   return rows;
 }
 
-/** The chosen seats by their rows, rows and seats in the order of the plan; `all` seats of these rows. */
+/**
+ * The seats of each row as it is to the server, which knows rows by their names: row objects that follow each
+ * other with one section and number are one row, but for those without a number.
+ */
+export function wholeRowsOf(plan: Plan): Place[][] {
+  const rows: Place[][] = [];
+  let before: Place | undefined;
+  for (const place of placesOf(plan)) {
+    if (before && isOneRow(before, place)) rows.at(-1)!.push(place);
+    else rows.push([place]);
+    before = place;
+  }
+  return rows;
+}
+
+function isOneRow(one: Place, next: Place): boolean {
+  if (one.row === next.row) return true;
+  const number = textOf(next.row.row_number);
+  const isSame = number === textOf(one.row.row_number) && (one.zone.name ?? "") === (next.zone.name ?? "");
+  return isSame && number !== "";
+}
+
+/** The chosen seats by their row objects, all in the order of the plan; `all` seats of these. */
 export function byRow(plan: Plan, keys: Keys): { all: Place[]; chosen: Place[] }[] {
   return [...rowsOf(plan).values()]
     .map((all) => ({ all, chosen: all.filter(({ key }) => keys.has(key)) }))
