@@ -202,6 +202,17 @@ test("aisles between which another seat stands are not closed, and others are", 
   expect(aislesOf(removeAisles(cut, keys)).size).toBe(0);
 });
 
+test.each<[string, Plan]>([
+  ["by number", house(oddAndEven(20, 0))],
+  ["by number, on both sides of an aisle", house(oddAndEven(20, 3))],
+  ["by number, in two row objects", house(line(1, 3, 5), line(2, 4, 6))],
+])("aisles are neither opened nor closed in a row that is listed %s", (_, row) => {
+  const first = chosen(row, ({ seat }) => seat.seat_number === "1");
+  const all = chosen(row, () => true);
+  expect(addAisle(row, first, 1)).toBe(row);
+  expect(removeAisles(row, all)).toBe(row);
+});
+
 test("of a row of thousands few seats are looked at", () => {
   let reads = 0;
   const counted = (at: Point): Point => ({

@@ -114,10 +114,13 @@ export function aislesOf(plan: Plan): Set<number> {
   return found;
 }
 
-/** The rows of the chosen seats, in which both sides of an aisle give way. */
+/**
+ * The rows of the chosen seats, in which both sides of an aisle give way. Not those that are listed otherwise
+ * than they stand: of the seats after one in the file, some are on either side of it.
+ */
 function rowsAround(plan: Plan, keys: Keys): Place[][] {
-  const isChosen = (row: readonly Place[]) => row.some(({ key }) => keys.has(key));
-  return wholeRowsOf(plan).filter(isChosen).flatMap(partsOf).filter(isChosen);
+  const isMeant = (row: readonly Place[]) => row.some(({ key }) => keys.has(key)) && !orderOf(row).isJumbled;
+  return wholeRowsOf(plan).filter(isMeant).flatMap(partsOf).filter(isMeant);
 }
 
 /**
@@ -139,7 +142,7 @@ function partsOf(row: Place[]): Place[][] {
 
 /**
  * Makes room for an aisle after the last chosen seat of each row. Both parts of the row give way by
- * half of it, along the row's own curve.
+ * half of it, along the row's own curve. A row that is listed otherwise than it stands stays as it is.
  * @param width in seats
  */
 export function addAisle(plan: Plan, keys: Keys, width: number): Plan {
@@ -152,7 +155,10 @@ export function addAisle(plan: Plan, keys: Keys, width: number): Plan {
   return shifted(plan, ways);
 }
 
-/** Closes the aisles beside the chosen seats, but for those between which another seat stands. */
+/**
+ * Closes the aisles beside the chosen seats, but for those between which another seat stands, and those of a
+ * row that is listed otherwise than it stands.
+ */
 export function removeAisles(plan: Plan, keys: Keys): Plan {
   const ways = new Map<number, Point>();
   for (const all of rowsAround(plan, keys)) {
