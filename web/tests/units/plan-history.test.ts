@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { Editor } from "../../src/admin/plan/editor.svelte";
 import { isSameMove, moveBy } from "../../src/admin/plan/model/arrange";
 import { addCategory, removeCategory } from "../../src/admin/plan/model/categories";
-import { placesOf } from "../../src/admin/plan/model/document";
+import { emptyPlan, type Plan, placesOf } from "../../src/admin/plan/model/document";
 import { begin, redo, REPEAT_MS, step, undo } from "../../src/admin/plan/model/history";
 import { setRank } from "../../src/admin/plan/model/mark";
 import { type Draft, Shelf } from "../../src/admin/plan/model/stored";
@@ -128,6 +128,39 @@ test("a category that was taken out has its price again, also where its name was
   for (let nth = 0; nth < 3; nth += 1) editor.undo();
   expect(editor.plan.categories.map(({ name }) => name)).toEqual(["One", "Two"]);
   expect(editor.prices).toEqual({ One: 80, Two: 45 });
+});
+
+test("a category that is added again under its old name is another one, with a price of its own", () => {
+  const editor = priced();
+  editor.change(removeCategory(editor.plan, "Two"));
+  expect(editor.prices).toEqual({ One: 80 });
+  editor.change(addCategory(editor.plan, "Two"));
+  expect(editor.prices).toEqual({ One: 80, Two: null });
+  editor.typePrice("Two", 60);
+  for (let nth = 0; nth < 2; nth += 1) editor.undo();
+  expect(editor.prices).toEqual({ One: 80, Two: 45 });
+  for (let nth = 0; nth < 2; nth += 1) editor.redo();
+  expect(editor.prices).toEqual({ One: 80, Two: 60 });
+});
+
+test.each<[string, Plan, string[]]>([
+  ["a file", addCategory(hall({ rows: 1 }).plan, "Three"), ["One", "Three"]],
+  ["a new plan", emptyPlan("New", "One"), ["One"]],
+])("%s begins at the prices of the same names, and a step back finds those of before", (_, other, names) => {
+  const editor = priced();
+  const mine = editor.plan;
+  editor.choose(placesOf(mine).map(({ key }) => key));
+  editor.open(other);
+  expect([editor.plan, editor.chosen.size]).toEqual([other, 0]);
+  expect(editor.prices).toEqual(Object.fromEntries(names.map((name) => [name, name === "One" ? 80 : null])));
+  editor.typePrice("One", 7);
+  editor.undo();
+  expect(editor.plan).toBe(mine);
+  expect(editor.prices).toEqual({ One: 80, Two: 45 });
+  editor.typePrice("One", 90);
+  editor.redo();
+  expect(editor.priceOf("One")).toBe(7);
+  expect(Object.keys(editor.prices)).toEqual(names);
 });
 
 test("who goes on with another page's draft, and a step back, has the prices of each", async () => {

@@ -86,7 +86,15 @@ export class Editor {
   /** A step on, or on with a move that goes on; `chosen` is what is chosen after it, if not the same. */
   change(plan: Plan, chosen: Keys = this.#chosen): void {
     if (plan === this.plan) this.#go(this.#history, chosen);
-    else this.#step({ plan, prices: withAll(this.#history.present.prices, plan) }, chosen);
+    else this.#step({ plan, prices: pricesIn(plan, this.#history.present.prices) }, chosen);
+  }
+
+  /**
+   * A step to another plan, such as a file's. Its categories begin at the prices that are typed for those of
+   * the same names, and go on by themselves: a step back finds its own prices as they were.
+   */
+  open(plan: Plan): void {
+    this.#step(stageOf({ plan, prices: this.prices }), new Set());
   }
 
   undo(): void {
@@ -122,9 +130,8 @@ export class Editor {
     const prices = new Map(this.#history.present.prices);
     const price = prices.get(from);
     prices.delete(from);
-    // One of the new name may have been taken out: steps back have its price.
     if (price) prices.set(to, price);
-    this.#step({ plan, prices: withAll(prices, plan) }, this.#chosen);
+    this.#step({ plan, prices: pricesIn(plan, prices) }, this.#chosen);
     return true;
   }
 
@@ -179,12 +186,15 @@ export class Editor {
 
 function stageOf({ plan, prices }: Draft): Stage {
   const typed = Object.entries(prices).map(([name, major]) => [name, new TypedPrice(major)] as const);
-  return { plan, prices: withAll(new Map(typed), plan) };
+  return { plan, prices: pricesIn(plan, new Map(typed)) };
 }
 
-/** These prices, with one to be typed for each category of the plan: later steps find it there. */
-function withAll(prices: Stage["prices"], plan: Plan): Stage["prices"] {
-  const fresh = plan.categories.filter(({ name }) => !prices.has(name));
-  if (fresh.length === 0) return prices;
-  return new Map([...prices, ...fresh.map(({ name }) => [name, new TypedPrice()] as const)]);
+/**
+ * Those of these prices whose categories are in the plan, and one to be typed for each other of them: later
+ * steps find it there. One that was taken out is in the steps back, and another of its name gets none of it.
+ */
+function pricesIn(plan: Plan, prices: Stage["prices"]): Stage["prices"] {
+  const names = new Set(plan.categories.map(({ name }) => name));
+  if (names.size === prices.size && [...names].every((name) => prices.has(name))) return prices;
+  return new Map([...names].map((name) => [name, prices.get(name) ?? new TypedPrice()] as const));
 }
