@@ -103,6 +103,10 @@ function moved(chairs: Chair[], x: number, y: number, prefix = "new-"): Chair[] 
 }
 
 const [EAST, NORTH] = [moved(BLOCK, 500, 0, "E-"), moved(BLOCK, 1_000, 0, "N-")];
+/** Nine rows of four, with room for a row behind each. */
+const RELEASED = Array.from({ length: 9 }, (_, back) =>
+  [1, 2, 3, 4].map((number) => ({ id: `${back}-${number}`, x: 25 * number, y: 30 + 60 * back })),
+).flat();
 const LAST_ROW = BLOCK.filter(({ id }) => id.startsWith("C"));
 
 const MOVED: [what: string, there: Chair[], plan: Chair[], twins: number][] = [
@@ -129,6 +133,13 @@ const MOVED: [what: string, there: Chair[], plan: Chair[], twins: number][] = [
   ["no chair of a block beside several", [...BLOCK, ...EAST, ...NORTH], moved(BLOCK, 200, 0), 0],
   ["no chair of a row behind the last", BLOCK, moved(LAST_ROW, 0, 30), 0],
   ["no chair of a row that goes on", BLOCK, moved(LAST_ROW, 100, 0), 0],
+  ["no chair of rows between those of a larger house", RELEASED, moved(RELEASED.slice(0, 16), 0, 30), 0],
+  [
+    "each chair of some rows that were moved by half a seat",
+    RELEASED,
+    moved(RELEASED.slice(0, 16), 12.5, 0),
+    16,
+  ],
   [
     "no chair of a house of another shape",
     BLOCK,

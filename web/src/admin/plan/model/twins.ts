@@ -116,7 +116,8 @@ function idsNear(house: House, x: number, y: number): ReadonlySet<string> | unde
 
 /**
  * Whether a move is one to ask about. It brings half of the plan onto what is on sale; and that is half of
- * the house, or the plan stands over it in part: a row that is added stands beside the one it is like.
+ * the house, or the plan stands over it in part and less than a neighbour away: a row that is added stands
+ * behind the one it is like, or between two such.
  */
 function isTelling(
   landed: readonly Placed[],
@@ -127,8 +128,16 @@ function isTelling(
   const [width, height] = [extentOf(landed, "x"), extentOf(landed, "y")];
   // One spot comes to lie on any other.
   if (landed.length * 2 < seats.length || (width === 0 && height === 0)) return false;
+  if (landed.length * 2 >= there.length) return true;
   const isOver = (way: number, extent: number) => way === 0 || Math.abs(way) < extent;
-  return landed.length * 2 >= there.length || (isOver(by.x, width) && isOver(by.y, height));
+  return isOver(by.x, width) && isOver(by.y, height) && Math.hypot(by.x, by.y) < usualWay(seats);
+}
+
+/** How far neighbours of a plan usually are from each other. */
+function usualWay(seats: readonly Placed[]): number {
+  const wayTo = ({ x, y }: Placed, nth: number) => Math.hypot(x - seats[nth]!.x, y - seats[nth]!.y);
+  const ways = Float64Array.from(seats.slice(1), wayTo).sort();
+  return ways[Math.floor(ways.length / 2)] ?? 0;
 }
 
 function extentOf(seats: readonly Placed[], axis: "x" | "y"): number {
