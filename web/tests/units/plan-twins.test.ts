@@ -4,7 +4,7 @@ import { fitSize, moveBy } from "../../src/admin/plan/model/arrange";
 import type { Plan } from "../../src/admin/plan/model/document";
 import { planOf, seatsOf } from "../../src/admin/plan/model/file";
 import { numberRows } from "../../src/admin/plan/model/number";
-import { twinsOf } from "../../src/admin/plan/model/twins";
+import { type Twins, twinsOf } from "../../src/admin/plan/model/twins";
 import { findTwins } from "../../src/admin/plan/send";
 import { TwinCheck } from "../../src/admin/plan/twin-check.svelte";
 import { hall } from "./plans";
@@ -165,10 +165,8 @@ test("a plan whose rows are called something else is asked about wherever it was
   expect(twinsOf(seatsOf(shifted), there)).toEqual({ count: 30, isMoved: true });
 });
 
-test.each(["straight", "curved"] as const)("a %s arena that was moved is compared at once", (shape) => {
-  const { plan } = hall({ rows: 300, seats: 200, shape, radius: 2_000 });
-  const there = seatsOf(plan);
-  const again = there.map((seat) => ({ ...seat, id: `new-${seat.id}`, x: seat.x! + 12, y: seat.y! + 7 }));
+/** What plan and house come to, and how often a map is asked for something meanwhile. */
+function counted(plan: readonly Chair[], there: readonly Chair[]): { found: Twins; looks: number } {
   const look = Reflect.get(Map.prototype, "get") as (this: unknown, key: unknown) => unknown;
   let looks = 0;
   Map.prototype.get = function (key: unknown) {
@@ -176,12 +174,36 @@ test.each(["straight", "curved"] as const)("a %s arena that was moved is compare
     return look.call(this, key);
   };
   try {
-    expect(twinsOf(again, there)).toEqual({ count: 60_000, isMoved: true });
+    const found = twinsOf(plan, there);
+    return { found, looks };
   } finally {
     Map.prototype.get = look;
   }
+}
+
+test.each(["straight", "curved"] as const)("a %s arena that was moved is compared at once", (shape) => {
+  const { plan } = hall({ rows: 300, seats: 200, shape, radius: 2_000 });
+  const there = seatsOf(plan);
+  const again = there.map((seat) => ({ ...seat, id: `new-${seat.id}`, x: seat.x! + 12, y: seat.y! + 7 }));
+  const { found, looks } = counted(again, there);
+  expect(found).toEqual({ count: 60_000, isMoved: true });
   // All pairs would be billions.
   expect(looks).toBeLessThan(60_000 * 50);
+});
+
+test("a plan all of which stands on what is on sale is not looked at for moves", () => {
+  const { plan } = hall({ rows: 10, seats: 20 });
+  const there = seatsOf(plan);
+  const again = there.map((seat) => ({ ...seat, id: `new-${seat.id}` }));
+  for (const [sent, count] of [
+    [there, 0],
+    [again, 200],
+  ] as const) {
+    const { found, looks } = counted(sent, there);
+    expect(found).toEqual({ count, isMoved: false });
+    // One to note each seat that is on sale, and one to know what stands there.
+    expect(looks).toBeLessThan(200 * 3);
+  }
 });
 
 test("a plan may be sent whose chairs are not on sale, or are meant to be on sale twice", async () => {

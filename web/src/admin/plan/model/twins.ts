@@ -58,6 +58,8 @@ export function twinsOf(plan: readonly Chair[], onSale: readonly Chair[]): Twins
     else house.set(keyOf(x, y), new Set([id]));
   }
   const still = unmoved(seats, house);
+  // No move brings more of the plan onto what is on sale.
+  if (still.landed.length === seats.length) return { count: still.twins, isMoved: false };
   let best = still;
   for (const by of likelyMoves(seats, there)) {
     const next = moved(seats, house, by);
