@@ -5,10 +5,11 @@ use crate::rows::{booking_id, event, fact, held, known_confirmations, moved, pag
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
 use onrush_ledger::Ledger;
-use onrush_ledger::postgres::{Appended, RowToArchive};
+use onrush_ledger::postgres::{Appended, PgLedger, RowToArchive};
 use onrush_ledger::projection::Fact;
 use onrush_testkit::Log;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::{Client, NoTls};
 use tracing::Level;
@@ -16,6 +17,30 @@ use tracing::Level;
 /// Takes the tables back to before bookings said when they were confirmed.
 const WITHOUT_CONFIRMED_AT: &str = "ALTER TABLE bookings DROP COLUMN confirmed_at; \
                                     DELETE FROM onrush_migrations WHERE version >= 26";
+
+/// What the log says where a step waits.
+const WAITS: &str = "as long as others use them";
+
+async fn until_said(log: &Log, said: &str) {
+    let wait = async {
+        while log.count(said) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(20), wait).await.expect("it says so");
+}
+
+/// A node that starts.
+fn new_node(url: &str) -> JoinHandle<PgLedger> {
+    let url = url.to_owned();
+    tokio::spawn(async move { open(&url).await })
+}
+
+/// The ledger of a node, once it has started.
+async fn opened(node: JoinHandle<PgLedger>) -> PgLedger {
+    let opened = timeout(Duration::from_secs(60), node).await;
+    opened.expect("in time").expect("no panic")
+}
 
 async fn connected(url: &str) -> Client {
     let (client, line) = tokio_postgres::connect(url, NoTls).await.expect("connected");
@@ -32,12 +57,8 @@ async fn others_read_and_write_a_table_that_a_step_waits_for_while_it_is_read_fo
     let (log, _guard) = Log::begin(Level::WARN);
     let (reader, seller) = (connected(&books.url).await, connected(&books.url).await);
     reader.batch_execute("BEGIN; SELECT count(*) FROM bookings").await.expect("read");
-    let new_node = || {
-        let url = books.url.clone();
-        tokio::spawn(async move { open(&url).await })
-    };
     // One of them takes the step; the other waits until it is taken, for as long as that may be.
-    let nodes = [new_node(), new_node()];
+    let nodes = [new_node(&books.url), new_node(&books.url)];
     until_wait_for(&reader, 1).await;
     let columns = "event_id, user_id, status, lines, amount_minor, fee_minor, currency, \
                    refund_minor, checked_in, created_at, updated_at";
@@ -48,12 +69,7 @@ async fn others_read_and_write_a_table_that_a_step_waits_for_while_it_is_read_fo
     let sold = timeout(Duration::from_secs(20), seller.execute(&sells, &[])).await;
     assert_eq!(sold.expect("in time").expect("written"), 1);
 
-    let said = async {
-        while log.count("as long as others use them") == 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(Duration::from_secs(20), said).await.expect("it says so");
+    until_said(&log, WAITS).await;
     let its_id = reader.query_one("SELECT pg_backend_pid()", &[]).await.expect("a row");
     let in_the_way = format!("{} onrush", its_id.get::<_, i32>(0));
     assert!(log.text().contains(&in_the_way), "{in_the_way}: {}", log.text());
@@ -61,8 +77,7 @@ async fn others_read_and_write_a_table_that_a_step_waits_for_while_it_is_read_fo
 
     reader.batch_execute("COMMIT").await.expect("it has read");
     for node in nodes {
-        let opened = timeout(Duration::from_secs(60), node).await;
-        let node = opened.expect("in time").expect("no panic");
+        let node = opened(node).await;
         for id in ["gala.1", "gala.2"] {
             let row = node.booking(&booking_id(id)).await.expect("read").expect("there");
             assert_eq!(row.confirmed_at, None, "{id}");
@@ -70,6 +85,23 @@ async fn others_read_and_write_a_table_that_a_step_waits_for_while_it_is_read_fo
     }
     let steps = "SELECT count(*) > 0 AND count(*) = max(version) FROM onrush_migrations";
     assert_eq!(books.sql(steps), "t");
+}
+
+#[tokio::test]
+async fn a_node_that_cannot_find_out_who_is_in_the_way_waits_all_the_same() {
+    let Some(books) = Books::new().await else { return };
+    books.sql(WITHOUT_CONFIRMED_AT);
+    // The node finds this before what PostgreSQL itself knows of locks.
+    books.sql("CREATE VIEW public.pg_locks AS SELECT 1 AS pid");
+    let misled = format!("{}?options=-c%20search_path%3Dpublic,pg_catalog", books.url);
+    let (log, _guard) = Log::begin(Level::WARN);
+    let reader = connected(&books.url).await;
+    reader.batch_execute("BEGIN; SELECT count(*) FROM bookings").await.expect("read");
+    let node = new_node(&misled);
+    until_said(&log, WAITS).await;
+    assert_eq!(log.count("unknown: PostgreSQL says"), 1, "{}", log.text());
+    reader.batch_execute("COMMIT").await.expect("it has read");
+    opened(node).await;
 }
 
 /// The statement that brings `confirmed_at` from the archive, as operators read it.
