@@ -116,11 +116,14 @@ async fn run_steps(client: &mut Client, runner: &Runner) -> Result<(), PgOpenErr
     }
 }
 
-/// What could not be done, if that is because a table was in use for too long.
+/// What could not be done, if that is because a table was in use for too long, or by somebody who waited
+/// for what the step had locked already: PostgreSQL ends one of the two, and that may be the step.
 fn kept_waiting(error: &refinery::Error) -> Option<&str> {
     let Kind::Connection(what, why) = error.kind() else { return None };
     let code = why.downcast_ref::<tokio_postgres::Error>()?.code()?;
-    (*code == SqlState::LOCK_NOT_AVAILABLE).then_some(what.as_str())
+    let is_in_use =
+        *code == SqlState::LOCK_NOT_AVAILABLE || *code == SqlState::T_R_DEADLOCK_DETECTED;
+    is_in_use.then_some(what.as_str())
 }
 
 /// Process id, user and program of each session that may be in the way.

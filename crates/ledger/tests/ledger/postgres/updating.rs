@@ -104,6 +104,25 @@ async fn a_node_that_cannot_find_out_who_is_in_the_way_waits_all_the_same() {
     opened(node).await;
 }
 
+#[tokio::test]
+async fn a_step_that_and_another_wait_for_each_other_is_tried_again() {
+    let Some(books) = Books::new().await else { return };
+    books.sql(WITHOUT_CONFIRMED_AT);
+    let (log, _guard) = Log::begin(Level::WARN);
+    let other = connected(&books.url).await;
+    // It is the step that PostgreSQL ends: this one does not ask whether somebody waits for it.
+    let locks = "SET deadlock_timeout = '10min'; BEGIN; LOCK TABLE onrush_migrations IN SHARE MODE";
+    other.batch_execute(locks).await.expect("locked");
+    let node = new_node(&books.url);
+    // For the table of steps, in which it writes itself down; it has the bookings to itself by then.
+    until_wait_for(&other, 1).await;
+    let read = other.query_one("SELECT count(*) FROM bookings", &[]);
+    timeout(Duration::from_secs(20), read).await.expect("in time").expect("read");
+    until_said(&log, WAITS).await;
+    other.batch_execute("COMMIT").await.expect("it has read");
+    opened(node).await;
+}
+
 /// The statement that brings `confirmed_at` from the archive, as operators read it.
 fn statement() -> &'static str {
     let page = include_str!("../../../../../docs/operating.md");
