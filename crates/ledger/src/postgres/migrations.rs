@@ -72,7 +72,7 @@ async fn connect_patiently(way: &Way, patience: Duration) -> Result<(Client, Lin
 
 async fn run_on(mut client: Client) -> Result<(), PgOpenError> {
     let tables = |error: tokio_postgres::Error| PgOpenError::Tables(sentence(&error));
-    client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await.map_err(tables)?;
+    take_turn(&client).await.map_err(tables)?;
     let mut runner = embedded::migrations::runner();
     runner.set_migration_table_name(TABLE);
     let known = runner.get_migrations().iter().map(|step| i64::from(step.version())).max();
@@ -87,6 +87,19 @@ async fn run_on(mut client: Client) -> Result<(), PgOpenError> {
     run_steps(&mut client, &runner).await?;
     // It would be given back with the connection, but only as soon as the server notices.
     client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await.map_err(tables)?;
+    Ok(())
+}
+
+/// Waits until no other node is at the steps, for as long as that may be, and says so.
+async fn take_turn(client: &Client) -> Result<(), tokio_postgres::Error> {
+    let row = client.query_one("SELECT pg_try_advisory_lock($1)", &[&LOCK]).await?;
+    if row.try_get::<_, bool>(0)? {
+        return Ok(());
+    }
+    tracing::info!(
+        "another node brings tables in PostgreSQL up to date; this node starts once that is done"
+    );
+    client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
     Ok(())
 }
 

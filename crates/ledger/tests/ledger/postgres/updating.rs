@@ -54,7 +54,7 @@ async fn others_read_and_write_a_table_that_a_step_waits_for_while_it_is_read_fo
     let Some(books) = Books::new().await else { return };
     books.project(page(1, vec![held("gala.1", 5)])).await.expect("written");
     books.sql(WITHOUT_CONFIRMED_AT);
-    let (log, _guard) = Log::begin(Level::WARN);
+    let (log, _guard) = Log::begin(Level::INFO);
     let (reader, seller) = (connected(&books.url).await, connected(&books.url).await);
     reader.batch_execute("BEGIN; SELECT count(*) FROM bookings").await.expect("read");
     // One of them takes the step; the other waits until it is taken, for as long as that may be.
@@ -70,6 +70,9 @@ async fn others_read_and_write_a_table_that_a_step_waits_for_while_it_is_read_fo
     assert_eq!(sold.expect("in time").expect("written"), 1);
 
     until_said(&log, WAITS).await;
+    let turn = "another node brings tables in PostgreSQL up to date";
+    until_said(&log, turn).await;
+    assert_eq!(log.count(turn), 1, "{}", log.text());
     let its_id = reader.query_one("SELECT pg_backend_pid()", &[]).await.expect("a row");
     let in_the_way = format!("{} onrush", its_id.get::<_, i32>(0));
     assert!(log.text().contains(&in_the_way), "{in_the_way}: {}", log.text());
