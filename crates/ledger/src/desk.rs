@@ -61,7 +61,7 @@ pub struct DeskEntry {
     /// The payment of ours that it is about.
     pub payment: PaymentId,
     /// What the gateway calls the payment of its own that was made as that one: another one for each
-    /// time that an order is paid. `None` in rows of before that was kept.
+    /// time that an order is paid. `None` in rows of before that was kept, until it is told once more.
     pub paid_as: Option<String>,
     /// That one's booking.
     pub booking: BookingId,

@@ -382,7 +382,8 @@ pub trait Ledger: Send + Sync + 'static {
     fn forget_mailed(&self, before: Time) -> Pending<u64>;
 
     /// Writes down what the gateway's own desk did, with what others are to be told of it; false if
-    /// it is no news.
+    /// it is no news. Which of the gateway's payments it is about is learned also then, by an entry that
+    /// does not know.
     fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool>;
 
     /// Writes down what an operator did about an entry of the desk; the entry as it is then, if there

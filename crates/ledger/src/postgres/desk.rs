@@ -28,6 +28,14 @@ impl Ask<bool> for Note {
             let known = known.ok_or_else(|| Fault::Unreadable("an entry is gone".into()))?;
             let known: DeskStatus = parsed(known.try_get(0)?)?;
             if !entry.is_news_after(known) {
+                // Tables of before did not keep it, and what was done counts only with it.
+                execute(
+                    &db,
+                    "UPDATE desk_entries SET paid_as = $2 WHERE entry_id = $1 AND paid_as IS NULL",
+                    &[&entry.entry, &entry.paid_as],
+                )
+                .await?;
+                db.commit().await?;
                 return Ok(false);
             }
             execute(

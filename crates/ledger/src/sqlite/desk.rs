@@ -21,7 +21,14 @@ pub(super) fn note(
     let known: Option<DeskStatus> =
         db.first("SELECT status FROM desk_entries WHERE entry_id = ?1", [&entry.entry])?;
     match known {
-        Some(known) if !entry.is_news_after(known) => return Ok(false),
+        Some(known) if !entry.is_news_after(known) => {
+            // Tables of before did not keep it, and what was done counts only with it.
+            db.execute(
+                "UPDATE desk_entries SET paid_as = ?2 WHERE entry_id = ?1 AND paid_as IS NULL",
+                params![entry.entry, entry.paid_as],
+            )?;
+            return Ok(false);
+        }
         Some(_) => {
             db.execute(
                 "UPDATE desk_entries SET status = ?2, amount_minor = ?3, why = ?4, updated_at = ?5, \

@@ -195,7 +195,8 @@ fn names(connection: &Connection, sql: &str) -> Result<Names, String> {
 /// What takes a ledger's tables back by one version, newest first, with that version's number.
 const LEDGER_BEFORE: [(u32, &str); 17] = [
     (20, "ALTER TABLE bookings DROP COLUMN confirmed_at; PRAGMA user_version = 20;"),
-    // Entries of then did not say which of the gateway's payments they were about, and count for nothing.
+    // Entries of then did not say which of the gateway's payments they were about, and count for nothing
+    // until they are told once more.
     // The cause of refunds that tables of then did not know keeps a ledger from being made older.
     (19, "ALTER TABLE desk_entries DROP COLUMN paid_as; PRAGMA user_version = 19;"),
     (18, "DROP INDEX sagas_by_time; PRAGMA user_version = 18;"),

@@ -90,6 +90,31 @@ async fn an_entry_that_does_not_know_the_gateways_payment_learns_it_with_the_nex
     assert_eq!(list(&books, DeskFilter::default()).await, [expected]);
 }
 
+/// A gateway's message can be sent again, and is no news then: it is the way out for what does not count.
+#[tokio::test]
+async fn an_entry_learns_the_gateways_payment_from_what_is_no_news_and_stays_settled() {
+    let Some(mut books) = Books::new().await else { return };
+    let lost = DeskEntry { status: DeskStatus::Moved, why: "lost".into(), ..entry("dp_1", 5) };
+    let unknown = DeskEntry { paid_as: None, ..lost.clone() };
+    assert_eq!(books.note_desk(unknown.clone(), None).await, Ok(true));
+    let settled = Settled { at: Time(7), by: "ann".into(), why: "seen".into() };
+    let done = books.settle_desk(&lost.entry, None, settled.clone()).await.expect("written");
+    assert_eq!(done, Some(DeskEntry { settled: Some(settled.clone()), ..unknown.clone() }));
+    let told = message("desk-stripe.dp_1-moved", 9, &["webhook:crm"]);
+    let again = DeskEntry { why: "lost: fraudulent".into(), updated_at: Time(9), ..lost.clone() };
+    assert_eq!(books.note_desk(again, Some(told)).await, Ok(false));
+    books.reopen().await;
+    let expected = DeskEntry { settled: Some(settled), ..lost };
+    assert_eq!(list(&books, DeskFilter::default()).await, std::slice::from_ref(&expected));
+    assert_eq!(books.deliveries("webhook:crm", Time(9), 9).await.expect("read"), []);
+    // One that names none, or another, changes nothing.
+    for paid_as in [None, Some("pi_2".into())] {
+        let late = DeskEntry { status: DeskStatus::Open, paid_as, ..unknown.clone() };
+        assert_eq!(books.note_desk(late, None).await, Ok(false));
+        assert_eq!(list(&books, DeskFilter::default()).await, std::slice::from_ref(&expected));
+    }
+}
+
 #[tokio::test]
 async fn news_that_came_since_an_entry_was_read_is_not_settled_with_it() {
     let Some(books) = Books::new().await else { return };

@@ -55,7 +55,7 @@ impl AtDesk {
     }
 
     /// Whether the server had surely heard by then that the money went back, and of which payment: what a
-    /// version before had written of it does not say that.
+    /// version before had written of it does not say that, until it is told once more.
     pub(in super::super) fn was_known(&self, by: Instant, upgrades: usize) -> bool {
         self.heard.iter().any(|(status, heard)| {
             *status == DeskStatus::Moved && heard.at < by && heard.upgrades == upgrades
