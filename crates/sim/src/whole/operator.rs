@@ -231,8 +231,8 @@ impl DeskReader {
         }
     }
 
-    /// Has a saga tried again once nothing of it is under way at the desk; in the end what is still owed is
-    /// given back by other means.
+    /// Has a saga tried again once nothing of it is under way at the desk; in the end the last time after
+    /// all that the desk did was told once more. What is still owed then is given back by other means.
     async fn help_on(&mut self, booking: &BookingId, made: &[AtDesk]) {
         let is_open = |one: &AtDesk| one.booking == *booking && one.stands() == DeskStatus::Open;
         if made.iter().any(is_open) {
@@ -240,7 +240,14 @@ impl DeskReader {
         }
         let retries = self.retries.entry(booking.clone()).or_default();
         *retries += 1;
-        if *retries <= RETRIES || self.shift == Shift::DuringSale {
+        let retries = *retries;
+        if retries <= RETRIES || self.shift == Shift::DuringSale {
+            if retries == RETRIES && self.shift == Shift::AtTheEnd {
+                // What a version before had written does not count until it is told once more.
+                for one in made.iter().filter(|one| one.booking == *booking) {
+                    self.have_sent_again(one).await;
+                }
+            }
             self.act(booking, "retry").await;
             return;
         }
@@ -262,6 +269,13 @@ impl DeskReader {
             if owed_minor > back_minor {
                 let left_minor = owed_minor - back_minor;
                 self.tell(format!("gives {left_minor} of {} back in cash", paid.payment));
+                // Once more is enough where the server knows all that the desk did.
+                if self.server.upgrades().await == 0 {
+                    self.world.complain(format!(
+                        "{booking} was tried again {RETRIES} times, and {left_minor} of {} are owed still",
+                        paid.payment
+                    ));
+                }
                 self.bank.give_back_elsewhere(&paid.payment, left_minor);
             }
         }
