@@ -1,12 +1,14 @@
 //! The bank: a payment gateway with a book of its own, which the judges believe.
 
 mod desk;
+mod keys;
 
 use super::story::Story;
 use super::strikes::Strikes;
 use crate::chance::Chance;
 use axum::http::HeaderMap;
 pub(super) use desk::{AtDesk, Heard};
+use keys::Keys;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::money::Currency;
 use onrush_ledger::desk::DeskStatus;
@@ -68,6 +70,26 @@ struct Entry {
 }
 
 impl Entry {
+    /// One of which nothing else is known.
+    fn of(state: State, capture: Capture) -> Self {
+        Self {
+            booking: None,
+            amount_minor: 0,
+            currency: None,
+            state,
+            capture,
+            card: None,
+            refunds: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            desk: Vec::new(),
+            elsewhere_minor: 0,
+            is_of_before: false,
+            had_refunds: false,
+            asked_too_much: false,
+            asked_beside_desk: false,
+        }
+    }
+
     fn returned_minor(&self) -> i64 {
         self.refunds.values().sum()
     }
@@ -126,6 +148,8 @@ enum Said {
 
 struct Book {
     entries: BTreeMap<PaymentId, Entry>,
+    /// What refunds are asked for under.
+    keys: Keys,
     /// Messages, by their ids.
     sent: BTreeMap<String, Notice>,
     chance: Chance,
@@ -200,6 +224,7 @@ impl Bank {
         let (news, told) = unbounded_channel();
         let book = Book {
             entries: BTreeMap::new(),
+            keys: Keys::default(),
             sent: BTreeMap::new(),
             chance: Chance::of(seed, "bank", 0),
         };
@@ -269,7 +294,9 @@ impl Bank {
 
     /// The server is about to begin again from before, with its decisions or without.
     pub(super) fn note_loss(&self, of_decisions: bool) {
-        for entry in self.book().entries.values_mut().filter(|_| of_decisions) {
+        let mut book = self.book();
+        book.keys.forgive();
+        for entry in book.entries.values_mut().filter(|_| of_decisions) {
             entry.is_of_before = true;
             entry.had_refunds |= !entry.refunds.is_empty();
         }
@@ -293,6 +320,12 @@ impl Bank {
         let book = self.book();
         let over = book.entries.iter().filter(|(_, entry)| entry.asked_too_much);
         over.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// What was asked for under keys that stand for another refund, a sentence each; the bank has refused
+    /// that.
+    pub(super) fn reused_keys(&self) -> Vec<String> {
+        self.book().keys.reused()
     }
 
     /// The buyer types the card of this number on the bank's page. False if there is nothing to be
@@ -404,17 +437,7 @@ impl Gateway for Bank {
                 booking: Some(order.booking.clone()),
                 amount_minor: order.amount_minor,
                 currency: Some(order.currency),
-                state: State::Open,
-                capture: order.capture,
-                card: None,
-                refunds: BTreeMap::new(),
-                pending: BTreeMap::new(),
-                desk: Vec::new(),
-                elsewhere_minor: 0,
-                is_of_before: false,
-                had_refunds: false,
-                asked_too_much: false,
-                asked_beside_desk: false,
+                ..Entry::of(State::Open, order.capture)
             });
             answer(lost, standing(&order.payment, entry))
         })
@@ -455,22 +478,8 @@ impl Gateway for Bank {
             let lost = self.moving_way().await?;
             let mut book = self.book();
             // One that is not known will not be created later either.
-            let entry = book.entries.entry(order.payment.clone()).or_insert_with(|| Entry {
-                booking: None,
-                amount_minor: 0,
-                currency: None,
-                state: State::Cancelled,
-                capture: order.capture,
-                card: None,
-                refunds: BTreeMap::new(),
-                pending: BTreeMap::new(),
-                desk: Vec::new(),
-                elsewhere_minor: 0,
-                is_of_before: false,
-                had_refunds: false,
-                asked_too_much: false,
-                asked_beside_desk: false,
-            });
+            let unknown = || Entry::of(State::Cancelled, order.capture);
+            let entry = book.entries.entry(order.payment.clone()).or_insert_with(unknown);
             if matches!(entry.state, State::Open | State::Declined | State::Authorised) {
                 entry.state = State::Cancelled;
             }
@@ -492,6 +501,9 @@ impl Gateway for Bank {
                 },
                 false => Fate::Done,
             };
+            if !book.keys.admit(&order.refund, payment, order.amount_minor) {
+                return refused("another refund was asked for under its key");
+            }
             let Some(entry) = book.entries.get_mut(payment) else {
                 return refused("there is no such payment");
             };

@@ -425,8 +425,9 @@ pub(super) fn has_receipts(seed: u64) -> bool {
 }
 
 /// Whether money goes back at the bank's own desk, too, in the sale of a seed. A stream of its own, as for
-/// types. Not where files come back for good: a ledger that was lost numbers refunds anew, and what the
-/// desk had given back may be asked for once more.
+/// types. Not where files come back for good: a ledger that was put back may know a payment, and not what
+/// the desk gave back of it since. Then it asks for that as well, under a key that stands for the rest:
+/// gateways refuse, and here is no operator who adds up.
 fn has_desk(seed: u64) -> bool {
     Chance::of(seed, "goes back at the desk", 0).percent(40) && !accepted::may_lose(seed)
 }

@@ -69,6 +69,7 @@ pub(super) async fn look(
     for payment in bank.asked_too_much() {
         violations.push(format!("more was asked back than was taken for {payment}"));
     }
+    violations.extend(bank.reused_keys());
     let restores = server.restores();
     let is_valid = |one: &&Told| one.restores == restores;
     let told: Vec<_> =
