@@ -7,7 +7,7 @@ use super::story::Story;
 use super::strikes::Strikes;
 use crate::chance::Chance;
 use axum::http::HeaderMap;
-pub(super) use desk::{AtDesk, Heard};
+pub(super) use desk::{AtDesk, FirstAsk, Heard};
 use keys::Keys;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::money::Currency;
@@ -67,6 +67,7 @@ struct Entry {
     /// had left of that.
     asked_too_much: bool,
     asked_beside_desk: bool,
+    first_ask: Option<FirstAsk>,
 }
 
 impl Entry {
@@ -87,6 +88,7 @@ impl Entry {
             had_refunds: false,
             asked_too_much: false,
             asked_beside_desk: false,
+            first_ask: None,
         }
     }
 
@@ -188,6 +190,8 @@ pub(super) struct Paid {
     pub(super) left_minor: i64,
     /// Whether the server has asked for more back than the desk had left.
     pub(super) asked_beside_desk: bool,
+    /// What it asked for first.
+    pub(super) first_ask: Option<FirstAsk>,
     /// Whether the server has forgotten decisions since it was begun.
     pub(super) is_of_before: bool,
 }
@@ -286,6 +290,7 @@ impl Bank {
                 elsewhere_minor: entry.elsewhere_minor,
                 left_minor: entry.amount_minor - entry.back_minor(),
                 asked_beside_desk: entry.asked_beside_desk,
+                first_ask: entry.first_ask,
                 is_of_before: entry.is_of_before,
             })
         };
@@ -507,6 +512,7 @@ impl Gateway for Bank {
             let Some(entry) = book.entries.get_mut(payment) else {
                 return refused("there is no such payment");
             };
+            entry.note_ask(order.amount_minor);
             let said = match entry.refund(&order.refund, order.amount_minor, fate) {
                 Ok(said) => said,
                 Err(why) => {

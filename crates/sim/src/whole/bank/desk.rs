@@ -78,7 +78,22 @@ impl AtDesk {
     }
 }
 
+/// What the server asked to go back of a payment before it asked for anything else of it.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct FirstAsk {
+    pub(in super::super) amount_minor: i64,
+    /// What had gone back at the desk by then, also what came back since.
+    pub(in super::super) moved_minor: i64,
+}
+
 impl Entry {
+    /// The server asks for so much to go back.
+    pub(super) fn note_ask(&mut self, amount_minor: i64) {
+        let moved = self.desk.iter().filter(|made| made.stood.contains(&DeskStatus::Moved));
+        let moved_minor: i64 = moved.map(|made| made.amount_minor).sum();
+        self.first_ask = self.first_ask.or(Some(FirstAsk { amount_minor, moved_minor }));
+    }
+
     /// What the desk gave back, or is about to.
     pub(super) fn at_desk_minor(&self) -> i64 {
         let back = self.desk.iter().filter(|made| made.stands() != DeskStatus::Stayed);

@@ -2,7 +2,7 @@
 //! never goes back than was taken, what a cancellation gives back is all that goes back as far as the
 //! server knew of it, and nothing goes back for what somebody has.
 
-use super::super::bank::{AtDesk, Bank, Paid};
+use super::super::bank::{AtDesk, Bank, FirstAsk, Paid};
 use super::super::world::World;
 use super::{Facts, Known};
 use onrush_core::hold::HoldStatus;
@@ -72,6 +72,15 @@ fn check(
              known, and {asked_minor} were asked for"
         ));
     }
+    // How it stands in the end excuses nothing: what was still open then, or is made since, was no part.
+    if let Some(FirstAsk { amount_minor, moved_minor }) = paid.first_ask
+        && amount_minor + moved_minor + paid.elsewhere_minor < owed_minor
+    {
+        return Err(format!(
+            "{owed_minor} were to go back, {amount_minor} were asked for first, and {moved_minor} had \
+             gone back at the desk by then"
+        ));
+    }
     if paid.asked_beside_desk && paid.desk.iter().all(is_sure) {
         return Err("what had gone back at the desk was asked for once more".into());
     }
@@ -112,6 +121,7 @@ mod tests {
             elsewhere_minor: 0,
             left_minor: 2_500 - asked_minor - desk_minor,
             asked_beside_desk: false,
+            first_ask: None,
             is_of_before: false,
         }
     }
@@ -147,6 +157,21 @@ mod tests {
         refused.asked_beside_desk = true;
         assert!(check(&refused, Some(&cancelled), |_| true).is_err());
         assert!(check(&refused, Some(&cancelled), |_| false).is_ok());
+    }
+
+    #[test]
+    fn what_moves_at_the_desk_later_is_no_part_of_what_was_asked_for_before() {
+        let cancelled = known(HoldStatus::Cancelled, 2_000);
+        let fits = |amount_minor, moved_minor, elsewhere_minor| {
+            let mut asked = paid(1_500 - elsewhere_minor, 500);
+            asked.elsewhere_minor = elsewhere_minor;
+            asked.first_ask = Some(FirstAsk { amount_minor, moved_minor });
+            check(&asked, Some(&cancelled), |_| false).is_ok()
+        };
+        assert!(fits(1_500, 500, 0) && fits(2_000, 0, 0) && fits(1_500, 700, 0));
+        assert!(!fits(1_500, 0, 0) && !fits(1_500, 499, 0));
+        // An operator gave a part back by other means before.
+        assert!(fits(1_300, 500, 200) && !fits(1_299, 500, 200));
     }
 
     #[test]
