@@ -59,14 +59,15 @@ pub(super) async fn bring(
     bank: &Bank,
     server: &Server,
 ) -> Option<Answer> {
+    let told = bank.told_of_desk(id);
     // Asked for beforehand: the files may be made older after it was taken in, and before that is heard.
-    let upgrades = if bank.is_of_desk(id) { Some(server.upgrades().await) } else { None };
+    let upgrades = if told.is_empty() { None } else { Some(server.upgrades().await) };
     let message = Asking::post("/payments/webhook/bank").body(json!({ "id": id }));
     let answer = courier.ask(&message).await;
     if let (Some(upgrades), Some(answer)) = (upgrades, &answer)
         && answer.is_done()
     {
-        bank.note_heard(id, Heard { at: Instant::now(), upgrades });
+        bank.note_heard(&told, Heard { at: Instant::now(), upgrades });
     }
     answer
 }

@@ -200,11 +200,23 @@ impl Bank {
         made.filter_map(|(made, entry)| made.news(entry)).collect()
     }
 
-    /// Whether a message is about something that the desk did.
-    pub(in super::super) fn is_of_desk(&self, id: &str) -> bool {
+    /// What the server knows at least of what the desk did once it has taken in a message: what that says;
+    /// or, where it says that money went back of a payment of the bank's and not of which one of ours, all
+    /// that the desk did with that payment, as it stands now. The server has to ask for that, and is told
+    /// how it stands then.
+    pub(in super::super) fn told_of_desk(&self, id: &str) -> Vec<(String, DeskStatus)> {
         let book = self.book();
-        let news = book.sent.get(id).and_then(|notice| notice.news.as_ref());
-        matches!(news, Some(News::Desk(_)))
+        match book.sent.get(id).and_then(|notice| notice.news.as_ref()) {
+            Some(News::Desk(news)) => vec![(news.reference.clone(), news.status)],
+            Some(News::WentBack { reference: name, payment: None, .. }) => {
+                let of_it = book.entries.iter().filter(|(payment, _)| reference(payment) == *name);
+                let made = of_it.flat_map(|(_, entry)| &entry.desk);
+                made.map(|made| (made.reference.clone(), made.stands())).collect()
+            }
+            // Where it has sent as much as is told itself, it asks for nothing.
+            Some(News::WentBack { payment: Some(_), .. }) => Vec::new(),
+            Some(News::Payment { .. } | News::Refund { .. }) | None => Vec::new(),
+        }
     }
 
     /// The id of the message that tells how something stands that the desk did.
@@ -221,15 +233,57 @@ impl Bank {
         found.map(|(id, _)| id.clone())
     }
 
-    /// The server has said that it took in the message of this id.
-    pub(in super::super) fn note_heard(&self, id: &str, heard: Heard) {
+    /// The server has said that it took in a message that told of this.
+    pub(in super::super) fn note_heard(&self, told: &[(String, DeskStatus)], heard: Heard) {
         let mut book = self.book();
-        let Book { entries, sent, .. } = &mut *book;
-        let news = sent.get(id).and_then(|notice| notice.news.as_ref());
-        let Some(News::Desk(news)) = news else { return };
-        let all = entries.values_mut().flat_map(|entry| entry.desk.iter_mut());
-        for made in all.filter(|made| made.reference == news.reference) {
-            made.heard.push((news.status, heard));
+        let all = book.entries.values_mut().flat_map(|entry| entry.desk.iter_mut());
+        for made in all {
+            let of_it = told.iter().filter(|(reference, _)| *reference == made.reference);
+            made.heard.extend(of_it.map(|(_, status)| (*status, heard)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::story::Story;
+    use super::super::super::strikes::Strikes;
+    use super::*;
+    use onrush_ledger::money::Capture;
+
+    #[test]
+    fn what_went_back_of_a_payment_that_is_not_named_tells_how_all_of_it_stands() {
+        let (bank, _news) = Bank::open(1, false, true, Strikes::new(1), Story::begin());
+        let payment: PaymentId = "sale.1.000000000001".parse().expect("an id");
+        let entry = Entry {
+            booking: Some("sale.1".parse().expect("an id")),
+            amount_minor: 2_500,
+            currency: Some("EUR".parse().expect("a currency")),
+            ..Entry::of(State::Captured, Capture::AtOnce)
+        };
+        bank.book().entries.insert(payment.clone(), entry);
+        let give_back = |status| bank.give_back_at_desk(&payment, 500, status).expect("it is left");
+        let (first, second) = (give_back(DeskStatus::Open), give_back(DeskStatus::Moved));
+        let message = |is_named: bool| loop {
+            let mut book = bank.book();
+            let found = book.sent.iter().find(|(_, notice)| {
+                matches!(
+                    &notice.news,
+                    Some(News::WentBack { payment, .. }) if payment.is_some() == is_named
+                )
+            });
+            if let Some((id, _)) = found {
+                break id.clone();
+            }
+            bank.tell_what_went_back(&mut book, &payment);
+        };
+        let (named, unnamed) = (message(true), message(false));
+        bank.go_on_at_desk(&first, DeskStatus::Moved);
+        let told = bank.told_of_desk(&unnamed);
+        assert_eq!(told, [(first, DeskStatus::Moved), (second, DeskStatus::Moved)]);
+        assert!(bank.told_of_desk(&named).is_empty());
+        bank.note_heard(&told, Heard { at: Instant::now(), upgrades: 1 });
+        let made = bank.at_desk();
+        assert!(made.iter().all(|one| one.heard.len() == 1 && one.heard[0].1.upgrades == 1));
     }
 }
