@@ -384,6 +384,7 @@ impl Judge<'_> {
     fn mail(&mut self, taken: &[Taken]) {
         let mut ids = BTreeSet::new();
         let mut told = BTreeMap::<About, Vec<&str>>::new();
+        let mut refunds = BTreeMap::<BookingId, Vec<i64>>::new();
         let mut limited = BTreeMap::<(String, EventId), usize>::new();
         for one in taken {
             let Said::Mail { to, subject, text } = &one.said else { continue };
@@ -396,6 +397,10 @@ impl Judge<'_> {
                 continue;
             };
             self.letter(to, kind, &booking, text);
+            if kind == REFUND {
+                let refund_minor = row(text, "Refund").and_then(minor).unwrap_or_default();
+                refunds.entry(booking.clone()).or_default().push(refund_minor);
+            }
             if let Some(known) = self.facts.bookings.get(&booking)
                 && is_limited(kind, known)
             {
@@ -422,7 +427,21 @@ impl Judge<'_> {
             let given_up = dead.get(about).copied().unwrap_or_default();
             let owed = self.owed(about, &limited);
             self.count(MAIL, about, owed, told, given_up);
+            if about.0 == REFUND && self.losses == 0 && given_up == 0 && self.is_reached(&about.1) {
+                let mut refunds_minor = refunds.remove(&about.1).unwrap_or_default();
+                refunds_minor.sort_unstable();
+                if !self.are_refunds(&about.1, &refunds_minor, given_up) {
+                    let booking = &about.1;
+                    self.say(format!("{MAIL} told of refunds of {refunds_minor:?} for {booking}"));
+                }
+            }
         }
+    }
+
+    /// Whether the server has said that it knows where mail about a booking goes, and still does.
+    fn is_reached(&self, booking: &BookingId) -> bool {
+        let address = self.world.address(booking);
+        address.is_some_and(|address| address.known_after == Some(self.losses))
     }
 
     /// How often a buyer is to get mail about something, at least and at most.
@@ -557,26 +576,4 @@ fn minor(text: &str) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mails_are_read_row_by_row() {
-        let text = "Booking: sale.1\r\nTotal: 53.50 EUR (including fees of 3.50 EUR)\r\n";
-        assert_eq!(row(text, "Booking"), Some("sale.1"));
-        assert_eq!(row(text, "Total").and_then(minor), Some(5_350));
-        assert_eq!(row(text, "Refund"), None);
-        assert_eq!(kind_of_mail("Your refund: A sale"), Some(REFUND));
-        assert_eq!(kind_of_mail("Buy now"), None);
-    }
-
-    #[test]
-    fn no_status_is_believed_that_leads_to_no_such_end() {
-        let may_have = |told: Value, end| may_have_been(&told, end);
-        assert!(may_have("confirmed".into(), HoldStatus::Cancelled));
-        assert!(may_have("paying".into(), HoldStatus::Confirmed));
-        assert!(!may_have("confirmed".into(), HoldStatus::Released));
-        assert!(!may_have("cancelled".into(), HoldStatus::Confirmed));
-        assert!(!may_have(Value::Null, HoldStatus::Confirmed));
-    }
-}
+mod tests;
