@@ -275,7 +275,9 @@ mod tests {
 
     #[test]
     fn row_objects_of_one_name_that_follow_each_other_are_one_row() {
-        let cases: [(&str, &[&[i32]], &[usize]); 7] = [
+        // What the case is, where the seats of each object stand, and behind which of all there is an aisle.
+        type Case<'a> = (&'a str, &'a [&'a [i32]], &'a [usize]);
+        let cases: [Case<'_>; 7] = [
             ("odd ones to the left, even ones to the right", &[&[3, 2, 1], &[4, 5, 6]], &[2]),
             ("odd ones, and even ones between them", &[&[1, 3, 5], &[2, 4, 6]], &[0, 1, 2, 3, 4]),
             ("a left block and a right one", &[&[1, 2, 3], &[5, 6, 7]], &[2]),
