@@ -140,7 +140,9 @@ impl Sagas {
                 let note = format!("the gateway will not take the money: {why}");
                 self.unwanted(record, &note, "capture_refused")
             }
-            Err(error @ GatewayError::Unavailable(_)) => Err(error.into()),
+            Err(error @ (GatewayError::Unavailable(_) | GatewayError::UnknownRefund(_))) => {
+                Err(error.into())
+            }
         }
     }
 

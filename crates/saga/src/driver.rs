@@ -275,7 +275,9 @@ impl Sagas {
                 draft.present(|row| row.why = Some(why));
                 Ok(Look::Write(draft))
             }
-            Err(error @ GatewayError::Unavailable(_)) => Err(error.into()),
+            Err(error @ (GatewayError::Unavailable(_) | GatewayError::UnknownRefund(_))) => {
+                Err(error.into())
+            }
         }
     }
 

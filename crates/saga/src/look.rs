@@ -101,7 +101,9 @@ impl From<GatewayError> for Trouble {
                 Self::Until(Time(until_s.saturating_mul(1_000)), error.to_string())
             }
             GatewayError::Unavailable(_) => Self::Later(error.to_string()),
-            GatewayError::Refused(_) => Self::Stuck(error.to_string()),
+            GatewayError::Refused(_) | GatewayError::UnknownRefund(_) => {
+                Self::Stuck(error.to_string())
+            }
         }
     }
 }

@@ -347,7 +347,7 @@ impl Sagas {
         match self.asked(paid, |gateway| gateway.refund(&order)).await {
             Ok(RefundStanding::Done { .. }) => Ok(true),
             Ok(RefundStanding::Pending { .. } | RefundStanding::Failed { .. })
-            | Err(GatewayError::Refused(_)) => Ok(false),
+            | Err(GatewayError::Refused(_) | GatewayError::UnknownRefund(_)) => Ok(false),
             Err(GatewayError::Unavailable(why)) => Err(NoticeError::Gateway(why.to_string())),
         }
     }

@@ -90,7 +90,11 @@ impl Sagas {
             Ok(standing) => Ok(standing),
             // It will never make this one; another may be made under a key of its own.
             Err(GatewayError::Refused(why)) => Ok(RefundStanding::Failed { reference: None, why }),
-            Err(error @ GatewayError::Unavailable(_)) => Err(error.into()),
+            // It did not fail, so that it stays as it is, and no other one is asked for beside it: an
+            // operator looks what went back, and has it asked for again under this key or released.
+            Err(error @ (GatewayError::Unavailable(_) | GatewayError::UnknownRefund(_))) => {
+                Err(error.into())
+            }
         }
     }
 

@@ -204,7 +204,9 @@ impl Health {
     fn heard<T>(&self, answer: &Result<T, GatewayError>) -> Option<FailureKind> {
         let outcome = match answer {
             Ok(_) => None,
-            Err(GatewayError::Refused(why)) => Some((FailureKind::Refused, why)),
+            Err(GatewayError::Refused(why) | GatewayError::UnknownRefund(why)) => {
+                Some((FailureKind::Refused, why))
+            }
             Err(GatewayError::Unavailable(Away::KeyRefused(why))) => {
                 Some((FailureKind::KeyRefused, why))
             }

@@ -303,6 +303,11 @@ pub enum GatewayError {
     /// It understood, and will never do it.
     #[error("the payment gateway refuses: {0}")]
     Refused(String),
+    /// It understood, and gave money of this payment back in a way that whoever asks does not know of:
+    /// their books are older than that. It did nothing now. Under another key it might give the same
+    /// money back once more, so that a person has to look first.
+    #[error("the payment gateway gave back what is not known here: {0}")]
+    UnknownRefund(String),
 }
 
 /// Why a gateway is of no use now.

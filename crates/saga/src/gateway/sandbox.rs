@@ -22,6 +22,8 @@ use serde::{Deserialize, Serialize};
 
 /// How long the sandbox may take to answer.
 const TIMEOUT_MS: u64 = 10_000;
+/// What the sandbox says of a key that stands for a refund of another amount.
+const KEY_REUSED: &str = "KEY_REUSED";
 /// The largest amount, in minor units.
 const MAX_AMOUNT_MINOR: i64 = 1_000_000_000_000;
 
@@ -242,7 +244,13 @@ impl Gateway for SandboxGateway {
         Box::pin(async move {
             let path = format!("/v1/payments/{}/refunds", order.payment.payment);
             let body = body(&RefundBody { amount_minor: order.amount_minor });
-            let view = self.payment(Method::POST, &path, Some(&order.refund), body).await?;
+            let view = self.payment(Method::POST, &path, Some(&order.refund), body).await;
+            let view = view.map_err(|error| match error {
+                GatewayError::Refused(why) if why.starts_with(KEY_REUSED) => {
+                    GatewayError::UnknownRefund(why)
+                }
+                error => error,
+            })?;
             let refunds = view.and_then(|view| view.asked).map(|asked| asked.refunds);
             let Some(refunds) = refunds else {
                 return Err(GatewayError::Refused("it knows no such payment".into()));

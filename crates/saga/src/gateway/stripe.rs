@@ -212,7 +212,9 @@ impl StripeGateway {
             Ok(Page::<Intent> { data, .. }) => Ok(data.into_iter().find(ours)),
             // Whoever cannot search has not said that there is nothing.
             Err(GatewayError::Refused(why)) => unavailable(why),
-            Err(GatewayError::Unavailable(why)) => unavailable(why),
+            Err(error @ (GatewayError::Unavailable(_) | GatewayError::UnknownRefund(_))) => {
+                Err(error)
+            }
         }
     }
 
@@ -336,7 +338,11 @@ impl StripeGateway {
         let Some(made) = made else { return Ok(None) };
         if made.gives_back() != Some((order.amount_minor, order.payment.currency)) {
             let why = format!("a refund of another amount was made under its key: {}", made.id);
-            return Err(GatewayError::Refused(why));
+            // One that failed moved nothing, and its money may go back under another key.
+            return Err(match made.is_alive() {
+                true => GatewayError::UnknownRefund(why),
+                false => GatewayError::Refused(why),
+            });
         }
         Ok(Some(made))
     }
@@ -389,7 +395,7 @@ fn looked_up<T>(found: Result<T, GatewayError>) -> Result<T, GatewayError> {
         GatewayError::Refused(why) => {
             unavailable(format!("{why}: is the key that of the account which took the money?"))
         }
-        error @ GatewayError::Unavailable(_) => Err(error),
+        error @ (GatewayError::Unavailable(_) | GatewayError::UnknownRefund(_)) => Err(error),
     })
 }
 

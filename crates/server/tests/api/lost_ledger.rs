@@ -113,6 +113,14 @@ async fn a_rest_beside_what_the_desk_gave_back_is_not_given_back_again_once_the_
     assert_eq!(at.totals().await, (AMOUNT_MINOR, back_minor - desk_minor), "{record:?}");
     let why = record.saga.stuck.unwrap_or_default();
     assert!(why.contains("KEY_REUSED"), "{why}");
+
+    // There is no other key to ask under: only an operator who has looked ends it.
+    let still = at.shop.act(&booking, Action::Retry).await.expect("it is stuck");
+    assert!(still.saga.stuck.is_some(), "{still:?}");
+    assert_eq!(at.totals().await, (AMOUNT_MINOR, back_minor - desk_minor));
+    at.shop.act(&booking, Action::Release).await.expect("it is stuck");
+    let record = at.shop.until_step(&booking, Step::Failed).await;
+    assert_eq!(at.totals().await, (AMOUNT_MINOR, back_minor - desk_minor), "{record:?}");
 }
 
 /// The booking is told of long before its payment is found.

@@ -65,6 +65,32 @@ async fn what_the_desk_had_given_back_is_found_again_with_its_payment_and_does_n
     }
 }
 
+/// An older ledger has the payment, and nothing of what its desk gave back.
+#[tokio::test]
+async fn a_refund_of_another_amount_under_its_key_is_asked_for_under_no_other_one() {
+    let (at, booking, payment) = sold().await;
+    let record = at.saga_record(&booking).await;
+    let paid_as = record.present().and_then(|row| row.reference.clone()).expect("it has a name");
+    at.fake.refund_as(&paid_as, &format!("refund:{booking}:1"), 600);
+    at.fake.refund_at_desk(&payment, 400);
+    cancel_in_part(&at, &booking).await;
+    let is_stuck = |record: &SagaRecord| record.saga.stuck.is_some();
+    let requested = vec![(RefundCause::Cancelled, BACK_MINOR, RefundStatus::Requested)];
+    for _ in 0..2 {
+        let record = at.until(&booking, is_stuck).await;
+        let why = record.saga.stuck.clone().unwrap_or_default();
+        assert!(why.contains("another amount"), "{why}");
+        assert_eq!((refunds(&record), made_minor(&at)), (requested.clone(), vec![600, 400]));
+        act(&at, &booking, Action::Retry).await;
+    }
+    at.until(&booking, is_stuck).await;
+    act(&at, &booking, Action::Release).await;
+    let record = at.until(&booking, |record| record.saga.step == Step::Failed).await;
+    let by_hand = (RefundCause::ByHand, BACK_MINOR, RefundStatus::Done);
+    assert_eq!(refunds(&record).last(), Some(&by_hand));
+    assert_eq!(made_minor(&at), [600, 400]);
+}
+
 #[tokio::test]
 async fn a_rest_that_was_asked_for_again_has_its_next_key_also_after_the_ledger_was_lost() {
     let (at, booking, record) = given_back_beside_desk(400).await;

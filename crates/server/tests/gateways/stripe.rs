@@ -236,7 +236,7 @@ async fn after_a_day_a_refund_is_looked_up_and_not_repeated() {
 
 /// Trap: after a restore a key that was used before is new to us.
 #[tokio::test]
-async fn a_refund_is_looked_up_however_new_its_row_is_and_another_amount_is_none_of_ours() {
+async fn a_refund_is_looked_up_however_new_its_row_is_and_another_amount_is_not_known() {
     let rig = StripeRig::start();
     let order = order("p");
     rig.gateway.create(&order).await.unwrap();
@@ -246,10 +246,14 @@ async fn a_refund_is_looked_up_however_new_its_row_is_and_another_amount_is_none
     let other = RefundOrder { amount_minor: 500, ..refund.clone() };
     for _ in 0..2 {
         assert_eq!(rig.gateway.refund(&refund).await, made);
-        let refused = rig.gateway.refund(&other).await;
-        assert!(matches!(refused, Err(GatewayError::Refused(_))), "{refused:?}");
+        let unknown = rig.gateway.refund(&other).await;
+        assert!(matches!(unknown, Err(GatewayError::UnknownRefund(_))), "{unknown:?}");
         rig.fake.forget_keys();
     }
+    // What failed gave nothing back: it will never be made, and another one may be.
+    rig.fake.settle_refund(&refund.refund, "failed", "refund.failed");
+    let refused = rig.gateway.refund(&other).await;
+    assert!(matches!(refused, Err(GatewayError::Refused(_))), "{refused:?}");
     assert_eq!(rig.fake.refunds().len(), 1);
 }
 

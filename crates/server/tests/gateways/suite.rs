@@ -248,6 +248,18 @@ mod facts {
         assert_eq!(rig.money().await, (1_250, 1_250));
     }
 
+    pub(super) async fn another_amount_under_a_used_key_is_a_refund_that_is_not_known(
+        rig: &impl Rig,
+    ) {
+        let order = order("p-1");
+        rig.gateway().create(&order).await.unwrap();
+        assert!(rig.pay(&order).await);
+        rig.gateway().refund(&refund_of(&order, 1, 1_000)).await.unwrap();
+        let other = rig.gateway().refund(&refund_of(&order, 1, 250)).await;
+        assert!(matches!(other, Err(GatewayError::UnknownRefund(_))), "{other:?}");
+        assert_eq!(rig.money().await, (1_250, 1_000));
+    }
+
     pub(super) async fn more_than_was_taken_does_not_go_back(rig: &impl Rig) {
         let order = order("p-1");
         let refused = |answer: &Result<RefundStanding, GatewayError>| {
@@ -405,6 +417,7 @@ every_gateway!(
     cancelling_what_is_paid_says_so,
     cancelled_before_it_is_created_it_never_opens,
     refund_is_made_once_for_each_key,
+    another_amount_under_a_used_key_is_a_refund_that_is_not_known,
     more_than_was_taken_does_not_go_back,
     lost_answers_are_found_again,
     money_that_is_set_aside_is_taken_by_capture_and_once,

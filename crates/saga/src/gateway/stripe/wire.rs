@@ -125,6 +125,11 @@ impl Refund {
         from_stripe(self.amount, &self.currency)
     }
 
+    /// Whether its money went back or is on its way: it neither failed nor was called off.
+    pub(super) fn is_alive(&self) -> bool {
+        !matches!(self.status.as_deref(), Some("failed" | "canceled"))
+    }
+
     /// Where it stands; `None` if that cannot be told.
     pub(super) fn standing(self) -> Option<RefundStanding> {
         let reference = self.id;
