@@ -142,6 +142,12 @@ pub(super) fn order_of_refund(
         amount_minor: refund.amount_minor,
         written_at_s: refund.created_at.0.div_euclid(1_000),
         reference: refund.reference.clone(),
+        known: record
+            .refunds
+            .iter()
+            .filter(|row| row.payment == payment.payment)
+            .map(|row| row.refund.clone())
+            .collect(),
     }
 }
 
@@ -225,6 +231,16 @@ mod tests {
         let stray = |number: u32| format!("refund:gala.1.000000000001:{number}");
         let own = |end: &str| format!("refund:gala.1:{end}");
         assert_eq!(added, [stray(1), own("0.1"), own("1"), stray(2), own("2")]);
+    }
+
+    #[test]
+    fn the_gateway_is_told_which_refunds_of_the_payment_are_written_down() {
+        let mut record = record();
+        add(&mut record, &[Cancelled, Stray, Cancelled]);
+        let order = order_of_refund(&record, &record.payments[1], &record.refunds[2]);
+        assert_eq!(order.known, ["refund:gala.1:1", "refund:gala.1:2"]);
+        let order = order_of_refund(&record, &record.payments[0], &record.refunds[1]);
+        assert_eq!(order.known, ["refund:gala.1.000000000001:1"]);
     }
 
     #[test]

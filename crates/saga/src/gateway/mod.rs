@@ -113,6 +113,10 @@ pub struct RefundOrder {
     pub written_at_s: i64,
     /// What the gateway calls it, if it said so before.
     pub reference: Option<String>,
+    /// The keys of all refunds of this payment that are written down, its own among them. They are before
+    /// the gateway is asked, so that one which it made under another key was made before the books
+    /// were lost: what it gave back may be what is asked for.
+    pub known: Vec<String>,
 }
 
 /// Where a payment stands at the gateway.

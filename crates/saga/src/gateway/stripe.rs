@@ -327,15 +327,29 @@ impl StripeGateway {
         }
     }
 
-    /// A refund that was made under our key, if it is among those of the payment.
+    /// A refund that was made under our key, if it is among those of the payment. If it is not, there
+    /// must be none under a key of ours that is not known any more.
     async fn find_refund(
         &self,
         order: &RefundOrder,
         reference: &str,
     ) -> Result<Option<Refund>, GatewayError> {
-        let ours = |made: &Refund| made.metadata.get("refund") == Some(&order.refund);
-        let made = self.refunds_of(reference).await?.into_iter().find(ours);
-        let Some(made) = made else { return Ok(None) };
+        let mut all = self.refunds_of(reference).await?;
+        let key = |made: &Refund| made.metadata.get("refund").map(str::to_owned);
+        let Some(at) = all.iter().position(|made| key(made).as_ref() == Some(&order.refund)) else {
+            let is_unknown = |made: &Refund| {
+                let key = key(made).filter(|key| !order.known.contains(key))?;
+                made.is_alive().then(|| format!("{} was made under {key}", made.id))
+            };
+            return match all.iter().find_map(is_unknown) {
+                Some(what) => {
+                    let why = format!("{what}, which is not known here");
+                    Err(GatewayError::UnknownRefund(why))
+                }
+                None => Ok(None),
+            };
+        };
+        let made = all.swap_remove(at);
         if made.gives_back() != Some((order.amount_minor, order.payment.currency)) {
             let why = format!("a refund of another amount was made under its key: {}", made.id);
             // One that failed moved nothing, and its money may go back under another key.

@@ -91,6 +91,63 @@ async fn a_refund_of_another_amount_under_its_key_is_asked_for_under_no_other_on
     assert_eq!(made_minor(&at), [600, 400]);
 }
 
+/// What a saga waits for an operator with.
+async fn stuck_with(at: &StripeShop, booking: &str) -> (String, SagaRecord) {
+    let record = until_over(at, booking).await;
+    (record.saga.stuck.clone().unwrap_or_default(), record)
+}
+
+/// Versions before numbered all refunds of a booking alike, so that the rest beside the desk's was `:2`.
+#[tokio::test]
+async fn a_refund_under_a_key_that_the_ledger_has_lost_is_looked_at_before_another_one_is_made() {
+    let (at, booking, record) = given_back_beside_desk(400).await;
+    let key = format!("refund:{booking}:2");
+    at.fake.rename_refund(&record.refunds[1].refund, &key);
+    let at = at.without_its_ledger().await;
+    // Stripe forgets keys after a day.
+    at.fake.forget_keys();
+    let mut expected = vec![
+        (RefundCause::AtDesk, 400, RefundStatus::Done),
+        (RefundCause::Cancelled, 600, RefundStatus::Requested),
+    ];
+    for _ in 0..2 {
+        let (why, record) = stuck_with(&at, &booking).await;
+        assert!(why.contains(&format!("re_1 was made under {key}")), "{why}");
+        assert_eq!((refunds(&record), made_minor(&at)), (expected.clone(), vec![400, 600]));
+        act(&at, &booking, Action::Retry).await;
+    }
+    stuck_with(&at, &booking).await;
+
+    // What failed gave nothing back.
+    at.fake.settle_refund(&key, "failed", "refund.failed");
+    act(&at, &booking, Action::Retry).await;
+    let record = until_over(&at, &booking).await;
+    expected[1].2 = RefundStatus::Done;
+    assert_eq!((refunds(&record), record.saga.stuck.as_deref()), (expected, None));
+    assert_eq!(made_minor(&at), [400, 600, 600]);
+}
+
+/// Versions before numbered late money's refunds with the booking's own.
+#[tokio::test]
+async fn late_money_that_went_back_under_an_earlier_versions_key_does_not_go_back_again() {
+    let at = StripeShop::start().await;
+    let (booking, payments) = paid_after(&at, 1).await;
+    let record = at.saga_record(&booking).await;
+    let late = record.payments.iter().find(|row| row.payment.as_str() == payments[0]);
+    let paid_as = late.and_then(|row| row.reference.clone()).expect("it has a name");
+    let key = format!("refund:{booking}:1");
+    at.fake.refund_as(&paid_as, &key, BACK_MINOR);
+    comes_late(&at, &payments[0]).await;
+    let (why, _) = stuck_with(&at, &booking).await;
+    assert!(why.contains(&format!("re_0 was made under {key}")), "{why}");
+    assert_eq!(made_minor(&at), [BACK_MINOR]);
+    act(&at, &booking, Action::Release).await;
+    let is_back = |record: &SagaRecord| record.strays().next().is_none();
+    let record = at.until(&booking, is_back).await;
+    assert_eq!((record.saga.step, record.saga.stuck), (Step::Confirmed, None));
+    assert_eq!(made_minor(&at), [BACK_MINOR]);
+}
+
 #[tokio::test]
 async fn a_rest_that_was_asked_for_again_has_its_next_key_also_after_the_ledger_was_lost() {
     let (at, booking, record) = given_back_beside_desk(400).await;

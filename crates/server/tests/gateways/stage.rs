@@ -169,6 +169,7 @@ pub(crate) fn refund_of(order: &Order, number: u32, amount_minor: i64) -> Refund
         amount_minor,
         written_at_s: crate::inbox::now_s(),
         reference: None,
+        known: (1..=9).map(|number| format!("refund:{}:{number}", order.booking)).collect(),
     }
 }
 

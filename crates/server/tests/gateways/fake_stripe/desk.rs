@@ -53,6 +53,13 @@ impl FakeStripe {
         books.refunds.push(made);
     }
 
+    /// A refund of ours has another key from now on, as an earlier version would have given it.
+    pub(crate) fn rename_refund(&self, from: &str, to: &str) {
+        let mut books = self.books();
+        let found = books.refunds.iter_mut().find(|it| it["metadata"]["refund"] == from);
+        found.expect("it was made")["metadata"]["refund"] = json!(to);
+    }
+
     /// The buyer's bank sends back what the desk gave back last, and Stripe tells of it.
     pub(crate) fn bounce_at_desk(&self) {
         let mut books = self.books();
