@@ -61,7 +61,9 @@ pub struct DeskEntry {
     /// The payment of ours that it is about.
     pub payment: PaymentId,
     /// What the gateway calls the payment of its own that was made as that one: another one for each
-    /// time that an order is paid. `None` in rows of before that was kept, until it is told once more.
+    /// time that an order is paid. `None` in rows of before that was kept, and where the ledger was lost and
+    /// a refund of ours had been made before this one, until it is told once more: what such rows tell
+    /// of is no part of what goes back.
     pub paid_as: Option<String>,
     /// That one's booking.
     pub booking: BookingId,

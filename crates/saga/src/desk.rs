@@ -7,7 +7,7 @@
 //! desk's refunds, and lost disputes, are a part: the gateway is asked for the rest alone.
 
 use super::draft::Draft;
-use super::gateway::{DeskNews, Gateway, GatewayError, Ours};
+use super::gateway::{DeskNews, FoundAtDesk, Gateway, GatewayError, Ours};
 use super::look::Trouble;
 use super::notice::NoticeError;
 use super::rows::refund_of;
@@ -142,9 +142,14 @@ impl Sagas {
         row: &mut Payment,
     ) -> Result<(), Trouble> {
         let Some(reference) = row.reference.clone() else { return Ok(()) };
-        let made = self.asked(row, |gateway| gateway.desk_refunds(&reference)).await?;
-        for news in made {
-            let entry = self.entry_of(news, row, &record.saga.event);
+        let made = self.asked(row, |gateway| gateway.desk_history(&reference)).await?;
+        for FoundAtDesk { news, is_after_ours } in made {
+            let mut entry = self.entry_of(news, row, &record.saga.event);
+            // Our own refund is asked for again under the key that it had, and with the amount: what came
+            // after it would be taken for a part of that.
+            if is_after_ours {
+                entry.paid_as = None;
+            }
             let told = sentence(&entry);
             let noted = self.note_entry(&entry, &told).await;
             noted.map_err(|error| Trouble::Later(error.to_string()))?;

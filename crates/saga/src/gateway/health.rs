@@ -7,8 +7,8 @@
 
 use super::takes::Takes;
 use super::{
-    Answer, Away, DeskNews, Gateway, GatewayError, NotGenuine, Notice, Order, Ours, RefundOrder,
-    RefundStanding, Standing,
+    Answer, Away, DeskNews, FoundAtDesk, Gateway, GatewayError, NotGenuine, Notice, Order, Ours,
+    RefundOrder, RefundStanding, Standing,
 };
 use axum::http::HeaderMap;
 use onrush_base::spans::TARGET;
@@ -434,6 +434,10 @@ impl Gateway for Watched {
 
     fn desk_refunds<'a>(&'a self, reference: &'a str) -> Answer<'a, Vec<DeskNews>> {
         self.watch(Call::DeskRefunds, self.gateway.desk_refunds(reference))
+    }
+
+    fn desk_history<'a>(&'a self, reference: &'a str) -> Answer<'a, Vec<FoundAtDesk>> {
+        self.watch(Call::DeskRefunds, self.gateway.desk_history(reference))
     }
 
     fn read_webhook(

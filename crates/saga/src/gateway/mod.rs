@@ -64,6 +64,15 @@ pub trait Gateway: Send + Sync + 'static {
     /// Refunds of the payment that it calls `reference` that were made at its own desk.
     fn desk_refunds<'a>(&'a self, reference: &'a str) -> Answer<'a, Vec<DeskNews>>;
 
+    /// The same of a payment that is found again, whose own refunds whoever asks has forgotten as well.
+    /// What a gateway does not say of these, the refunds' keys do.
+    fn desk_history<'a>(&'a self, reference: &'a str) -> Answer<'a, Vec<FoundAtDesk>> {
+        Box::pin(async move {
+            let made = self.desk_refunds(reference).await?.into_iter();
+            Ok(made.map(|news| FoundAtDesk { news, is_after_ours: false }).collect())
+        })
+    }
+
     /// Reads a message of the gateway: who sent it must be proven by its signature, and it must be fresh.
     ///
     /// # Errors
@@ -295,6 +304,15 @@ pub struct DeskNews {
     pub currency: Currency,
     /// Why, in the gateway's words.
     pub why: String,
+}
+
+/// A refund of the gateway's desk, found again with its payment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundAtDesk {
+    /// What was done.
+    pub news: DeskNews,
+    /// Whether a refund of ours that stands was made before it: of that it was no part.
+    pub is_after_ours: bool,
 }
 
 /// Why a gateway's answer is not there.

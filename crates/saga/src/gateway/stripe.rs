@@ -14,8 +14,8 @@ mod wire;
 
 use super::takes::Takes;
 use super::{
-    Answer, Away, DeskNews, Gateway, GatewayError, NotGenuine, Notice, Order, Ours, RefundOrder,
-    RefundStanding, Standing,
+    Answer, Away, DeskNews, FoundAtDesk, Gateway, GatewayError, NotGenuine, Notice, Order, Ours,
+    RefundOrder, RefundStanding, Standing,
 };
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
@@ -564,6 +564,13 @@ impl Gateway for StripeGateway {
     }
 
     fn desk_refunds<'a>(&'a self, reference: &'a str) -> Answer<'a, Vec<DeskNews>> {
+        Box::pin(async move {
+            let found = self.refunds_at_desk(reference).await?;
+            Ok(found.into_iter().map(|found| found.news).collect())
+        })
+    }
+
+    fn desk_history<'a>(&'a self, reference: &'a str) -> Answer<'a, Vec<FoundAtDesk>> {
         Box::pin(async move { self.refunds_at_desk(reference).await })
     }
 

@@ -65,6 +65,44 @@ async fn what_the_desk_had_given_back_is_found_again_with_its_payment_and_does_n
     }
 }
 
+/// It was no part of what had gone back, and is none afterwards.
+#[tokio::test]
+async fn what_the_desk_gave_back_after_our_own_refund_is_no_part_of_it_once_the_ledger_is_lost() {
+    let (at, booking, payment) = sold().await;
+    cancel_in_part(&at, &booking).await;
+    let record = until_over(&at, &booking).await;
+    let expected = vec![(RefundCause::Cancelled, BACK_MINOR, RefundStatus::Done)];
+    assert_eq!((refunds(&record), record.saga.stuck), (expected.clone(), None));
+    let told = at.fake.events().len();
+    at.fake.refund_at_desk(&payment, 400);
+    at.bring_from(told).await;
+
+    let at = at.without_its_ledger().await;
+    let record = until_over(&at, &booking).await;
+    assert_eq!(made_minor(&at), [BACK_MINOR, 400]);
+    assert_eq!((refunds(&record), record.saga.stuck.as_deref()), (expected, None));
+    let paid = record.present().expect("it was found again");
+    assert!(paid.flagged, "the desk's refund is to be seen to: {paid:?}");
+}
+
+#[tokio::test]
+async fn what_the_desk_gave_back_in_place_of_a_refund_that_failed_counts_once_the_ledger_is_lost() {
+    let (at, booking, payment) = sold().await;
+    cancel_in_part(&at, &booking).await;
+    let record = until_over(&at, &booking).await;
+    let told = at.fake.events().len();
+    at.fake.settle_refund(&record.refunds[0].refund, "failed", "refund.failed");
+    at.bring_from(told).await;
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+    at.fake.refund_at_desk(&payment, BACK_MINOR);
+
+    let at = at.without_its_ledger().await;
+    let record = until_over(&at, &booking).await;
+    let expected = vec![(RefundCause::AtDesk, BACK_MINOR, RefundStatus::Done)];
+    assert_eq!((refunds(&record), record.saga.stuck.as_deref()), (expected, None));
+    assert_eq!(made_minor(&at), [BACK_MINOR, BACK_MINOR]);
+}
+
 /// An older ledger has the payment, and nothing of what its desk gave back.
 #[tokio::test]
 async fn a_refund_of_another_amount_under_its_key_is_asked_for_under_no_other_one() {

@@ -4,7 +4,7 @@
 use super::money::from_stripe;
 use super::wire::{Charge, Dispute, Metadata, Refund};
 use super::{StripeGateway, segment};
-use crate::gateway::{DeskNews, GatewayError, News, NotGenuine, Ours, RefundStanding};
+use crate::gateway::{DeskNews, FoundAtDesk, GatewayError, News, NotGenuine, Ours, RefundStanding};
 use onrush_ledger::desk::{DeskKind, DeskStatus};
 
 /// The payment of ours that an object's metadata names.
@@ -77,13 +77,22 @@ pub(super) fn went_back(charge: Charge) -> Result<Option<News>, NotGenuine> {
 }
 
 impl StripeGateway {
+    /// What its desk gave back of a payment, the earliest first.
     pub(super) async fn refunds_at_desk(
         &self,
         reference: &str,
-    ) -> Result<Vec<DeskNews>, GatewayError> {
+    ) -> Result<Vec<FoundAtDesk>, GatewayError> {
         let unclear = |_| GatewayError::Unavailable("its refunds cannot be understood".into());
         let made = self.refunds_of(segment(reference)?).await?;
-        let news = made.into_iter().map(|made| news(made).map_err(unclear));
-        news.filter_map(Result::transpose).collect()
+        let (mut found, mut is_after_ours) = (Vec::new(), false);
+        for made in made.into_iter().rev() {
+            // One of ours that failed was no decision in the end: what the desk gave back after it was
+            // given in its place, most often.
+            is_after_ours |= made.metadata.get("refund").is_some() && made.is_alive();
+            if let Some(news) = news(made).map_err(unclear)? {
+                found.push(FoundAtDesk { news, is_after_ours });
+            }
+        }
+        Ok(found)
     }
 }
