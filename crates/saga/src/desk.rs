@@ -135,14 +135,16 @@ impl Sagas {
     }
 
     /// Writes down again what the desk gave back of a payment which the ledger has lost, with all that it
-    /// was told of it, and flags its row, which is about to be written.
+    /// was told of it, and flags its row, which is about to be written. Says what it was, a sentence each,
+    /// for the history.
     pub(super) async fn find_at_desk(
         &self,
         record: &SagaRecord,
         row: &mut Payment,
-    ) -> Result<(), Trouble> {
-        let Some(reference) = row.reference.clone() else { return Ok(()) };
+    ) -> Result<Vec<String>, Trouble> {
+        let Some(reference) = row.reference.clone() else { return Ok(Vec::new()) };
         let made = self.asked(row, |gateway| gateway.desk_history(&reference)).await?;
+        let mut sentences = Vec::new();
         for FoundAtDesk { news, is_after_ours } in made {
             let mut entry = self.entry_of(news, row, &record.saga.event);
             // Our own refund is asked for again under the key that it had, and with the amount: what came
@@ -154,9 +156,10 @@ impl Sagas {
             let noted = self.note_entry(&entry, &told).await;
             noted.map_err(|error| Trouble::Later(error.to_string()))?;
             row.flagged = true;
-            row.why = Some(told);
+            row.why = Some(told.clone());
+            sentences.push(told);
         }
-        Ok(())
+        Ok(sentences)
     }
 
     /// The entry about what the desk did with a payment.

@@ -103,9 +103,12 @@ impl Sagas {
         }
         row.captured_minor = row.amount_minor;
         // Before anything goes back: what its desk gave back is a part of that.
-        self.find_at_desk(record, &mut row).await?;
+        let at_desk = self.find_at_desk(record, &mut row).await?;
         let mut draft = self.moving(record);
         draft.begin_payment(row, &lost)?;
+        for told in &at_desk {
+            draft.note(told);
+        }
         draft.advance(Outcome::MoneyTaken, "money was taken")?;
         draft.captured_at(sold_at);
         Ok(Look::Write(draft))

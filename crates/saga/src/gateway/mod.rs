@@ -61,7 +61,8 @@ pub trait Gateway: Send + Sync + 'static {
     /// or no money was ever taken for it: of that a desk has nothing to tell.
     fn ours<'a>(&'a self, reference: &'a str) -> Answer<'a, Option<Ours>>;
 
-    /// Refunds of the payment that it calls `reference` that were made at its own desk.
+    /// Refunds of the payment that it calls `reference` that were made at its own desk, the earliest
+    /// first.
     fn desk_refunds<'a>(&'a self, reference: &'a str) -> Answer<'a, Vec<DeskNews>>;
 
     /// The same of a payment that is found again, whose own refunds whoever asks has forgotten as well.

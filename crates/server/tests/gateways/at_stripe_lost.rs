@@ -85,6 +85,27 @@ async fn what_the_desk_gave_back_after_our_own_refund_is_no_part_of_it_once_the_
     assert!(paid.flagged, "the desk's refund is to be seen to: {paid:?}");
 }
 
+/// Stripe's list has the newest first.
+#[tokio::test]
+async fn what_is_found_again_of_the_desk_is_told_in_its_order_and_in_the_history() {
+    let (at, booking, payment) = sold().await;
+    let told = at.fake.events().len();
+    at.fake.refund_at_desk(&payment, 300);
+    at.fake.refund_at_desk(&payment, 100);
+    at.bring_from(told).await;
+    cancel_in_part(&at, &booking).await;
+    until_over(&at, &booking).await;
+    let at = at.without_its_ledger().await;
+    let record = until_over(&at, &booking).await;
+    assert_eq!((made_minor(&at), record.saga.stuck.as_deref()), (vec![300, 100, 600], None));
+    let told = record.present().and_then(|row| row.why.clone()).unwrap_or_default();
+    assert!(told.contains("1.00 EUR"), "the last word counts: {told}");
+    let history = at.shop.server.ledger().history(&record.saga.booking).await.unwrap();
+    let line = history.iter().find(|line| line.note.contains("3.00 EUR"));
+    let note = &line.expect("it is told").note;
+    assert!(note.find("3.00 EUR") < note.find("1.00 EUR"), "{note}");
+}
+
 #[tokio::test]
 async fn what_the_desk_gave_back_in_place_of_a_refund_that_failed_counts_once_the_ledger_is_lost() {
     let (at, booking, payment) = sold().await;
