@@ -14,6 +14,9 @@ mod embedded {
     refinery::embed_migrations!("migrations/postgres");
 }
 
+/// What the user's or the database's own limits give way to while steps are waited for and made.
+const NO_LIMITS: &str = "SET statement_timeout = 0; SET lock_timeout = 0";
+
 /// How often a node looks for PostgreSQL before it gives up, as it looks for Redis.
 const TRIES: u32 = 5;
 /// How long it waits in between.
@@ -72,6 +75,8 @@ async fn connect_patiently(way: &Way, patience: Duration) -> Result<(Client, Lin
 
 async fn run_on(mut client: Client) -> Result<(), PgOpenError> {
     let tables = |error: tokio_postgres::Error| PgOpenError::Tables(sentence(&error));
+    // A database may end what takes long, as it does for its user elsewhere: waiting and steps may.
+    client.batch_execute(NO_LIMITS).await.map_err(tables)?;
     take_turn(&client).await.map_err(tables)?;
     let mut runner = embedded::migrations::runner();
     runner.set_migration_table_name(TABLE);

@@ -107,6 +107,31 @@ async fn a_node_that_cannot_find_out_who_is_in_the_way_waits_all_the_same() {
     opened(node).await;
 }
 
+/// Services give their users limits: what waits for longer than these is ended.
+#[tokio::test]
+async fn a_node_whose_user_may_not_wait_for_long_waits_for_the_steps_of_another_one() {
+    let Some(books) = Books::new().await else { return };
+    let limited = format!("{}?options=-c%20statement_timeout%3D200", books.url);
+    let other = connected(&books.url).await;
+    let lock = "SELECT pg_advisory_lock(x'6f6e72757368'::bigint)";
+    other.execute(lock, &[]).await.expect("the other one's turn");
+    let node = new_node(&limited);
+    let for_longer = "SELECT count(*) FROM pg_stat_activity \
+                      WHERE wait_event = 'advisory' AND clock_timestamp() - query_start > '400ms'";
+    let wait = async {
+        while !node.is_finished() {
+            let row = other.query_one(for_longer, &[]).await.expect("a row");
+            if row.get::<_, i64>(0) > 0 {
+                break;
+            }
+        }
+    };
+    timeout(Duration::from_secs(60), wait).await.expect("it waits or has ended");
+    assert!(!node.is_finished());
+    other.execute("SELECT pg_advisory_unlock_all()", &[]).await.expect("it is done");
+    opened(node).await;
+}
+
 #[tokio::test]
 async fn a_step_that_and_another_wait_for_each_other_is_tried_again() {
     let Some(books) = Books::new().await else { return };
