@@ -293,7 +293,7 @@ impl Plan {
         let mut seats = Vec::new();
         let mut seen = HashSet::new();
         let mut used = HashSet::new();
-        let mut unnamed = HashSet::new();
+        let mut starts = best::RowStarts::default();
         for Object(zone) in &self.zones {
             let section = text(&zone.name, "a zone's name")?;
             for Object(area) in &zone.areas {
@@ -352,9 +352,8 @@ impl Plan {
                         },
                     });
                 }
-                // Rows without a number have one name between them.
-                if row_number.is_empty() && seats.len() > from {
-                    unnamed.insert(from);
+                if seats.len() > from {
+                    starts.add(from, &row_number);
                 }
             }
         }
@@ -385,8 +384,8 @@ impl Plan {
             None => {
                 let given = || self.seats().map(|seat| seat.rank.map(|rank| rank.0));
                 let is_made = given().map(|rank| rank.is_none()).collect();
-                best::mark_aisles(&mut seats, &unnamed, &drawing.seats);
-                best::rank(&mut seats, given(), &unnamed, &categories, &drawing);
+                best::mark_aisles(&mut seats, &starts, &drawing.seats);
+                best::rank(&mut seats, given(), &starts, &categories, &drawing);
                 Ok(Import { categories, seats, drawing, is_made })
             }
         }

@@ -27,7 +27,7 @@ import { NotAPlan, planOf, readPlan, writePlan } from "../../src/admin/plan/mode
 import { begin, MAX_STEPS, redo, step, undo } from "../../src/admin/plan/model/history";
 import { joinNearest, setCategory, setRank, setTrait, widened } from "../../src/admin/plan/model/mark";
 import { letters, names, numberRows, numberSeats, type Scheme } from "../../src/admin/plan/model/number";
-import { usualGap } from "../../src/admin/plan/model/order";
+import { orderOf } from "../../src/admin/plan/model/order";
 import { copyMirrored, moveToSection, renameSection } from "../../src/admin/plan/model/sections";
 import { BLOCK, chance, chosen, hall } from "./plans";
 
@@ -122,7 +122,7 @@ describe("blocks of rows", () => {
       for (const { x, y } of places) {
         expect(Math.hypot(x - middle.x, y - middle.y)).toBeCloseTo(200 + 30 * nth, 1);
       }
-      expect(usualGap(places)).toBeCloseTo(25, 0);
+      expect(orderOf(places).usual[0]).toBeCloseTo(25, 0);
       expect(places[0]!.x).toBeLessThan(places.at(-1)!.x);
     }
     expect(sizeOf({ ...BLOCK, growth: 2 })).toBe(36);
@@ -282,8 +282,8 @@ describe("places", () => {
       expect(x).toBeCloseTo(placesOf(plan)[nth]!.x, 1);
       expect(y).toBeCloseTo(placesOf(plan)[nth]!.y, 1);
     }
-    const gap = usualGap(placesOf(rotate(plan, keys, 33)).slice(0, 10));
-    expect(gap).toBeCloseTo(25, 1);
+    const { usual } = orderOf(placesOf(rotate(plan, keys, 33)).slice(0, 10));
+    expect(usual[0]).toBeCloseTo(25, 1);
   });
 
   test.each(["straight", "curved"] as const)(
@@ -295,7 +295,8 @@ describe("places", () => {
       const cut = addAisle(plan, fourth, 1);
       expect(aislesOf(cut)).toEqual(fourth);
       const rows = (of: Plan) => placesOf(of).slice(0, 10);
-      expect(usualGap(rows(cut))).toBeCloseTo(usualGap(rows(plan)), 1);
+      const usual = (of: Plan) => orderOf(rows(of)).usual[0]!;
+      expect(usual(cut)).toBeCloseTo(usual(plan), 1);
       if (shape === "curved") {
         for (const { x, y } of rows(cut)) expect(Math.hypot(x - 500, y - 100)).toBeCloseTo(200, 1);
       }

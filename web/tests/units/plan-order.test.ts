@@ -7,7 +7,7 @@ import { addAisle, aislesOf, removeAisles } from "../../src/admin/plan/model/arr
 import { check } from "../../src/admin/plan/model/check";
 import { type Plan, placesOf, type Point } from "../../src/admin/plan/model/document";
 import { planOf } from "../../src/admin/plan/model/file";
-import { aislesIn, orderOf, usualGap } from "../../src/admin/plan/model/order";
+import { aislesIn, orderOf } from "../../src/admin/plan/model/order";
 import { chosen, hall, oddAndEven } from "./plans";
 
 /** Seats of one row at these places from the left. */
@@ -69,6 +69,8 @@ function aislesAt(plan: Plan): number[] {
 const BOX = [0, 1].flatMap((y) => [0, 1, 2].map((x) => ({ x, y })));
 const PAIRS = [0, 1, 2].flatMap((y) => [0, 1].map((x) => ({ x, y })));
 const STAGGERED = range(0, 10).map((nth) => ({ x: nth * 0.5, y: nth % 2 }));
+const CHAIRS = range(0, 14).map((nth) => 25 * nth);
+const ARMCHAIRS = range(0, 6).map((nth) => 385 + 45 * nth);
 
 test.each<[string, Point[], number[]]>([
   ["in order", line(1, 2, 3, 4, 5, 6), []],
@@ -141,6 +143,12 @@ test.each<[string, number[][], number[]]>([
   ],
   ["as blocks with one of no seat between them", [[1, 2, 3], [], [5, 6, 7]], [2]],
   ["as seats that are each by themselves", [[1], [2], [4], [5]], [1]],
+  ["as chairs, and armchairs that are farther apart", [CHAIRS, ARMCHAIRS], [13]],
+  [
+    "as wide chairs, and narrow ones on both sides of an aisle",
+    [range(0, 14).map((nth) => 50 * nth), [700, 725, 750, 775, 835, 860, 885, 910]],
+    [17],
+  ],
 ])("row objects of one name that are listed %s are one row", (_, parts, aisles) => {
   expect(aislesAt(house(...parts.map((part) => line(...part))))).toEqual(aisles);
 });
@@ -172,6 +180,21 @@ test("the aisle between two blocks of a row closes, and opens again", () => {
   expect(placesOf(addAisle(closed, third, 1))).toMatchObject(placesOf(row).map(({ x, y }) => ({ x, y })));
 });
 
+test("an aisle among armchairs beside chairs is as wide as one of them, and closes", () => {
+  const row = house(line(...CHAIRS), line(...ARMCHAIRS));
+  const third = chosen(row, ({ seat }) => seat.seat_number === "17");
+  const cut = addAisle(row, third, 1);
+  const gapsOf = (plan: Plan) => orderOf(placesOf(plan)).gaps.map((gap) => gap / 25);
+  expect(aislesAt(cut)).toEqual([13, 16]);
+  expect(gapsOf(cut).slice(13)).toEqual([60, 45, 45, 90, 45, 45]);
+  expect(gapsOf(removeAisles(cut, third))).toEqual(gapsOf(row));
+});
+
+test("seats of a row are on top of each other by the least distance of its row objects", () => {
+  const row = house(line(...range(0, 8).map((nth) => nth * 2.5)), line(...range(25, 30)));
+  expect(check(row).filter(({ finding }) => finding === "on_top")).toEqual([]);
+});
+
 test("an aisle among the odd ones on the left leaves the even ones on the right where they are", () => {
   const row = house(line(4, 3, 2, 1), line(5, 6, 7, 8));
   const second = chosen(row, ({ seat }) => seat.seat_number === "2");
@@ -184,7 +207,7 @@ test("a row that is listed by number is told, and one whose aisles are seen is n
   const found = check(row);
   expect(found).toMatchObject([{ finding: "jumbled_row", isError: false, name: "Floor A", n: 20 }]);
   expect(found[0]!.keys).toEqual(placesOf(row).map(({ key }) => key));
-  expect(usualGap(placesOf(row))).toBe(25);
+  expect(orderOf(placesOf(row)).usual[0]).toBe(25);
   for (const fine of [line(1, 2, 3, 5, 6), line(6, 5, 4, 3, 2, 1), BOX, PAIRS, STAGGERED]) {
     expect(check(house(fine))).toEqual([]);
   }

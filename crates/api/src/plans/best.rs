@@ -16,15 +16,37 @@ const BETWEEN: f64 = 0.45;
 /// Steps of rank from the middle of a row to its ends.
 pub(super) const STEPS: usize = 3;
 
+/// Which seats of a plan, by their position in it, are the first of their row object.
+#[derive(Default)]
+pub(super) struct RowStarts {
+    all: HashSet<usize>,
+    /// Those of rows without a number, which have one name between them.
+    unnamed: HashSet<usize>,
+}
+
+impl RowStarts {
+    pub(super) fn add(&mut self, first: usize, row_number: &str) {
+        self.all.insert(first);
+        if row_number.is_empty() {
+            self.unnamed.insert(first);
+        }
+    }
+
+    /// Up to which of its seats each row object of this row goes, counted from the row's first one.
+    fn ends_in(&self, row: &Range<usize>) -> Vec<usize> {
+        let others = (row.start + 1..row.end).filter(|nth| self.all.contains(nth));
+        others.chain([row.end]).map(|end| end - row.start).collect()
+    }
+}
+
 /// Where the rows are, one after the other: seats that follow each other and have one section and one
-/// row, in however many row objects the plan lists them. The rules go by these names, too. `unnamed` is
-/// where rows without a number begin, which have one name between them.
-fn rows_of(seats: &[SeatSpec], unnamed: &HashSet<usize>) -> Vec<Range<usize>> {
+/// row, in however many row objects the plan lists them. The rules go by these names, too.
+fn rows_of(seats: &[SeatSpec], starts: &RowStarts) -> Vec<Range<usize>> {
     let mut rows: Vec<Range<usize>> = Vec::new();
     let mut last: Option<(&str, &str)> = None;
     for (nth, seat) in seats.iter().enumerate() {
         let name = (seat.section.as_ref(), seat.row.as_ref());
-        let goes_on = last == Some(name) && !unnamed.contains(&nth);
+        let goes_on = last == Some(name) && !starts.unnamed.contains(&nth);
         match rows.last_mut() {
             Some(row) if goes_on => row.end = nth + 1,
             Some(_) | None => rows.push(nth..nth + 1),
@@ -36,9 +58,9 @@ fn rows_of(seats: &[SeatSpec], unnamed: &HashSet<usize>) -> Vec<Range<usize>> {
 
 /// Marks the seats that an aisle follows. The editor's `wholeRowsOf` and `order.ts` have the same rules,
 /// but for the end of the plan and of a row without a number, after which the editor draws none.
-pub(super) fn mark_aisles(seats: &mut [SeatSpec], unnamed: &HashSet<usize>, drawn: &[DrawnSeat]) {
-    for row in rows_of(seats, unnamed) {
-        mark_row(&mut seats[row.clone()], &drawn[row.clone()]);
+pub(super) fn mark_aisles(seats: &mut [SeatSpec], starts: &RowStarts, drawn: &[DrawnSeat]) {
+    for row in rows_of(seats, starts) {
+        mark_row(&mut seats[row.clone()], &drawn[row.clone()], &starts.ends_in(&row));
         let last = &mut seats[row.end - 1];
         // The next row without a number would go on with it.
         last.aisle = last.row.is_empty();
@@ -51,8 +73,8 @@ pub(super) fn mark_aisles(seats: &mut [SeatSpec], unnamed: &HashSet<usize>, draw
 
 /// Marks the seats of one row that an aisle follows. The next one in the file is not beside a seat
 /// either where another of the row stands between the two: a row may be listed by number, the odd ones
-/// to the left and the even ones to the right.
-fn mark_row(seats: &mut [SeatSpec], drawn: &[DrawnSeat]) {
+/// to the left and the even ones to the right. `ends` is up to where each of its row objects goes.
+fn mark_row(seats: &mut [SeatSpec], drawn: &[DrawnSeat], ends: &[usize]) {
     let row: Vec<&DrawnSeat> = drawn.iter().collect();
     let gaps = gaps_of(&row);
     let Some(listed) = middle_of(&gaps) else { return };
@@ -63,11 +85,29 @@ fn mark_row(seats: &mut [SeatSpec], drawn: &[DrawnSeat]) {
     let is_jumbled =
         gaps.iter().zip(&jumps).any(|(gap, is_jump)| *is_jump && *gap <= listed * AISLE);
     let stood = if is_jumbled { middle_of(&gaps_of(&standing.seats)) } else { None };
-    let usual = stood.unwrap_or(listed);
-    for ((seat, gap), is_jump) in seats.iter_mut().zip(gaps).zip(jumps) {
+    let usual = match stood {
+        Some(stood) => vec![stood; gaps.len()],
+        None => usual_of(&gaps, ends, listed),
+    };
+    for (((seat, gap), usual), is_jump) in seats.iter_mut().zip(gaps).zip(usual).zip(jumps) {
         // In a drawing without places, all of them are 0.
         seat.aisle = is_jump || gap > usual * AISLE;
     }
+}
+
+/// The usual distance by which each gap of a row is judged: inside a row object that object's own, since
+/// armchairs may go on where chairs end; between two of them that of the whole row.
+fn usual_of(gaps: &[f64], ends: &[usize], whole: f64) -> Vec<f64> {
+    let mut usual = vec![whole; gaps.len()];
+    let mut from = 0;
+    for &end in ends {
+        let inside = from..end - 1;
+        if let Some(own) = middle_of(&gaps[inside.clone()]) {
+            usual[inside].fill(own);
+        }
+        from = end;
+    }
+    usual
 }
 
 /// How far each seat is from the one before.
@@ -119,17 +159,16 @@ impl<'a> Standing<'a> {
 /// Gives each seat the rank that the plan has for it, else one made from the drawing: first the
 /// category, in the order in which the plan names them; then how far its row is from the stage, which
 /// is taken to be in the middle of the upper edge; then how far it is from the middle of its row.
-/// `unnamed` is where rows without a number begin, which have one name between them.
 pub(super) fn rank(
     seats: &mut [SeatSpec],
     given: impl Iterator<Item = Option<u32>>,
-    unnamed: &HashSet<usize>,
+    starts: &RowStarts,
     categories: &[CategorySpec],
     drawing: &Drawing,
 ) {
     let category: HashMap<&str, usize> =
         categories.iter().enumerate().map(|(nth, it)| (it.name.as_ref(), nth)).collect();
-    let made = made(seats, unnamed, &category, drawing);
+    let made = made(seats, starts, &category, drawing);
     for ((seat, given), made) in seats.iter_mut().zip(given).zip(made) {
         seat.rank = given.unwrap_or(made);
     }
@@ -137,13 +176,13 @@ pub(super) fn rank(
 
 fn made(
     seats: &[SeatSpec],
-    unnamed: &HashSet<usize>,
+    starts: &RowStarts,
     category: &HashMap<&str, usize>,
     drawing: &Drawing,
 ) -> Vec<u32> {
     // Of each row: its best category and how far it is, in whole units; and its seats.
     let mut rows: Vec<((usize, i64), Range<usize>)> =
-        rows_of(seats, unnamed).into_iter().map(|members| ((0, 0), members)).collect();
+        rows_of(seats, starts).into_iter().map(|members| ((0, 0), members)).collect();
     for (key, members) in &mut rows {
         let count = members.len() as f64;
         let mean = |of: fn(&DrawnSeat) -> f64| {
@@ -277,7 +316,7 @@ mod tests {
     fn row_objects_of_one_name_that_follow_each_other_are_one_row() {
         // What the case is, where the seats of each object stand, and behind which of all there is an aisle.
         type Case<'a> = (&'a str, &'a [&'a [i32]], &'a [usize]);
-        let cases: [Case<'_>; 7] = [
+        let cases: [Case<'_>; 9] = [
             ("odd ones to the left, even ones to the right", &[&[3, 2, 1], &[4, 5, 6]], &[2]),
             ("odd ones, and even ones between them", &[&[1, 3, 5], &[2, 4, 6]], &[0, 1, 2, 3, 4]),
             ("a left block and a right one", &[&[1, 2, 3], &[5, 6, 7]], &[2]),
@@ -285,6 +324,22 @@ mod tests {
             ("blocks without an aisle between them", &[&[1, 2, 3], &[4, 5, 6]], &[]),
             ("a block of no seat among them", &[&[1, 2, 3], &[], &[5, 6, 7]], &[2]),
             ("each seat by itself", &[&[1], &[2], &[4], &[5]], &[1]),
+            (
+                "chairs, and armchairs that are farther apart",
+                &[
+                    &[0, 25, 50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 325],
+                    &[385, 430, 475, 520, 565, 610],
+                ],
+                &[13],
+            ),
+            (
+                "wide chairs, and narrow ones on both sides of an aisle",
+                &[
+                    &[0, 50, 100, 150, 200, 250, 300, 350, 400, 450, 500, 550, 600, 650],
+                    &[700, 725, 750, 775, 835, 860, 885, 910],
+                ],
+                &[17],
+            ),
         ];
         for (what, parts, expected) in cases {
             let parts: Vec<_> = parts.iter().map(|places| line(places)).collect();

@@ -13,7 +13,7 @@ import {
   wholeRowsOf,
   without,
 } from "./document";
-import { aislesIn, orderOf, roomsIn, usualGap } from "./order";
+import { aislesIn, orderOf, roomsIn } from "./order";
 
 /** Which way what was moved to make a plan. */
 interface Move {
@@ -150,7 +150,7 @@ export function addAisle(plan: Plan, keys: Keys, width: number): Plan {
   for (const all of rowsAround(plan, keys)) {
     const after = all.findLastIndex(({ key }) => keys.has(key));
     if (after === all.length - 1) continue;
-    addWays(all, parted(all, [{ after, room: usualGap(all) * width }]), ways);
+    addWays(all, parted(all, [{ after, room: orderOf(all).usual[after]! * width }]), ways);
   }
   return shifted(plan, ways);
 }
@@ -185,12 +185,12 @@ function closed(row: readonly Place[], keys: Keys): readonly Place[] {
     const order = orderOf(places);
     const { gaps, usual } = order;
     const aisles = roomsIn(order).filter(
-      (nth) => keys.has(places[nth]!.key) || keys.has(places[nth + 1]!.key),
+      (nth) => usual[nth]! > 0 && (keys.has(places[nth]!.key) || keys.has(places[nth + 1]!.key)),
     );
-    if (aisles.length === 0 || usual === 0) break;
+    if (aisles.length === 0) break;
     places = parted(
       places,
-      aisles.map((after) => ({ after, room: usual - gaps[after]! })),
+      aisles.map((after) => ({ after, room: usual[after]! - gaps[after]! })),
     );
   }
   return places;

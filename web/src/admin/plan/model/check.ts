@@ -315,7 +315,7 @@ function checkPlaces(plan: Plan, seats: readonly Place[]): Problem[] {
     const order = orderOf(row);
     if (row.length > MAX_RUN) long.push(row);
     if (order.isJumbled) jumbled.push(row);
-    if (order.usual > 0) usual = Math.min(usual, order.usual);
+    for (const own of order.usual) if (own > 0) usual = Math.min(usual, own);
   }
   return [
     ...all("on_top", false, usual === Infinity ? sameSpots(seats) : tooNear(seats, usual * TOO_NEAR)),

@@ -14,11 +14,20 @@ const BETWEEN = 0.45;
 /** So many seats are looked at between two, as a run can have; a longer row has aisles anyway. */
 const MAX_LOOKS = 250;
 
+/** Where a seat of a row is, and in which of the row's objects. */
+interface Spot extends Point {
+  row?: object;
+}
+
 export interface Order {
   /** How far each seat is from the one before. */
   gaps: readonly number[];
-  /** The usual distance of neighbours; 0 if there is none. */
-  usual: number;
+  /**
+   * The usual distance of neighbours by which each gap is judged: inside a row object that object's own,
+   * since armchairs may go on where chairs end; between two of them the whole row's, as in all of a jumbled
+   * row.
+   */
+  usual: readonly number[];
   /** After which seats the file jumps over another one of the row. */
   jumps: ReadonlySet<number>;
   /** A jump is no farther than neighbours seem to be: the row is listed by number, say. */
@@ -26,7 +35,7 @@ export interface Order {
 }
 
 /** The order of a row, whose seats come as they are listed. */
-export function orderOf(row: readonly Point[]): Order {
+export function orderOf(row: readonly Spot[]): Order {
   const gaps = gapsOf(row);
   const along = alongOf(row);
   const standing = [...row].sort((one, other) => one[along] - other[along]);
@@ -37,23 +46,32 @@ export function orderOf(row: readonly Point[]): Order {
   const listed = middleOf(gaps);
   // Then the file does not tell how far neighbours are.
   const isJumbled = [...jumps].some((nth) => gaps[nth]! <= listed * AISLE);
-  return { gaps, usual: isJumbled ? middleOf(gapsOf(standing)) : listed, jumps, isJumbled };
+  const whole = isJumbled ? middleOf(gapsOf(standing)) : listed;
+  const usual = isJumbled ? gaps.map(() => whole) : usualOf(row, gaps, whole);
+  return { gaps, usual, jumps, isJumbled };
 }
 
 /** The seats after which their row has an aisle, as the server finds them. */
-export function aislesIn(row: readonly Point[]): number[] {
+export function aislesIn(row: readonly Spot[]): number[] {
   const { gaps, usual, jumps } = orderOf(row);
-  return gaps.flatMap((gap, nth) => (jumps.has(nth) || gap > usual * AISLE ? [nth] : []));
+  return gaps.flatMap((gap, nth) => (jumps.has(nth) || gap > usual[nth]! * AISLE ? [nth] : []));
 }
 
 /** The aisles that are gaps, without another seat between: they can be closed. */
 export function roomsIn({ gaps, usual, jumps }: Order): number[] {
-  return gaps.flatMap((gap, nth) => (!jumps.has(nth) && gap > usual * AISLE ? [nth] : []));
+  return gaps.flatMap((gap, nth) => (!jumps.has(nth) && gap > usual[nth]! * AISLE ? [nth] : []));
 }
 
-/** The usual distance of neighbours in these seats of one row; 0 if there is none. */
-export function usualGap(row: readonly Point[]): number {
-  return orderOf(row).usual;
+function usualOf(row: readonly Spot[], gaps: readonly number[], whole: number): number[] {
+  const usual = gaps.map(() => whole);
+  let from = 0;
+  for (let to = 1; to <= row.length; to += 1) {
+    if (to < row.length && row[to]!.row === row[from]!.row) continue;
+    const own = middleOf(gaps.slice(from, to - 1));
+    usual.fill(own, from, to - 1);
+    from = to;
+  }
+  return usual;
 }
 
 function gapsOf(row: readonly Point[]): number[] {
