@@ -190,6 +190,22 @@ test("an aisle among armchairs beside chairs is as wide as one of them, and clos
   expect(gapsOf(removeAisles(cut, third))).toEqual(gapsOf(row));
 });
 
+test("each block of a row in which seats are chosen gets an aisle of its own", () => {
+  const row = house(line(1, 2, 3, 4), line(6, 7, 8, 9));
+  const seconds = chosen(row, ({ seat }) => seat.seat_number === "2" || seat.seat_number === "6");
+  const cut = addAisle(row, seconds, 1);
+  expect(placesOf(cut).map(({ x }) => (x - 500) / 25)).toEqual([0, 1, 3, 4, 6, 7, 9, 10]);
+  expect(aislesAt(cut)).toEqual([1, 3, 5]);
+});
+
+test("chosen seats that go on from one row object to the next have no aisle among them", () => {
+  const row = house(...range(0, 6).map((x) => line(x)));
+  const three = chosen(row, ({ seat }) => Number(seat.seat_number) <= 3);
+  expect(aislesAt(addAisle(row, three, 1))).toEqual([2]);
+  const all = chosen(row, () => true);
+  expect(addAisle(row, all, 1)).toBe(row);
+});
+
 test("seats of a row are on top of each other by the least distance of its row objects", () => {
   const row = house(line(...range(0, 8).map((nth) => nth * 2.5)), line(...range(25, 30)));
   expect(check(row).filter(({ finding }) => finding === "on_top")).toEqual([]);

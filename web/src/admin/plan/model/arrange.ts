@@ -141,16 +141,26 @@ function partsOf(row: Place[]): Place[][] {
 }
 
 /**
- * Makes room for an aisle after the last chosen seat of each row. Both parts of the row give way by
+ * After which seats of a row an aisle is wished for: the last chosen one of each of its row objects, but for
+ * the row's last seat and where the chosen ones go on in the next object.
+ */
+function lastChosen(row: readonly Place[], keys: Keys): number[] {
+  const last = new Map<number, number>();
+  for (const [nth, place] of row.entries()) if (keys.has(place.key)) last.set(place.row[KEY], nth);
+  return [...last.values()].filter((nth) => nth < row.length - 1 && !keys.has(row[nth + 1]!.key));
+}
+
+/**
+ * Makes room for an aisle after the last chosen seat of each row object. Both parts of the row give way by
  * half of it, along the row's own curve. A row that is listed otherwise than it stands stays as it is.
  * @param width in seats
  */
 export function addAisle(plan: Plan, keys: Keys, width: number): Plan {
   const ways = new Map<number, Point>();
   for (const all of rowsAround(plan, keys)) {
-    const after = all.findLastIndex(({ key }) => keys.has(key));
-    if (after === all.length - 1) continue;
-    addWays(all, parted(all, [{ after, room: orderOf(all).usual[after]! * width }]), ways);
+    const { usual } = orderOf(all);
+    const rooms = lastChosen(all, keys).map((after) => ({ after, room: usual[after]! * width }));
+    if (rooms.length > 0) addWays(all, parted(all, rooms), ways);
   }
   return shifted(plan, ways);
 }
