@@ -335,10 +335,10 @@ impl StripeGateway {
         reference: &str,
     ) -> Result<Option<Refund>, GatewayError> {
         let mut all = self.refunds_of(reference).await?;
-        let key = |made: &Refund| made.metadata.get("refund").map(str::to_owned);
-        let Some(at) = all.iter().position(|made| key(made).as_ref() == Some(&order.refund)) else {
+        let of_order = |made: &Refund| made.key() == Some(order.refund.as_str());
+        let Some(at) = all.iter().position(of_order) else {
             let is_unknown = |made: &Refund| {
-                let key = key(made).filter(|key| !order.known.contains(key))?;
+                let key = made.key().filter(|key| order.known.iter().all(|known| known != key))?;
                 made.is_alive().then(|| format!("{} was made under {key}", made.id))
             };
             return match all.iter().find_map(is_unknown) {

@@ -257,6 +257,30 @@ async fn a_refund_is_looked_up_however_new_its_row_is_and_another_amount_is_not_
     assert_eq!(rig.fake.refunds().len(), 1);
 }
 
+/// Other tools that work on the account write names of their own under the same word.
+#[tokio::test]
+async fn a_refund_under_another_tools_name_is_the_desks_and_stands_in_no_way() {
+    let rig = StripeRig::start();
+    let order = order("p");
+    rig.gateway.create(&order).await.unwrap();
+    rig.fake.pay("p");
+    rig.fake.refund_as("pi_0", "RF-1234", 300);
+    rig.fake.settle_refund("RF-1234", "succeeded", "refund.updated");
+    let mut event = rig.fake.events().pop().unwrap().json();
+    event["data"]["object"]["metadata"]["payment"] = json!("p");
+    let news = signed(&event).read(&rig.gateway).unwrap().news;
+    let Some(News::Desk(news)) = news else { panic!("it is no refund of ours: {news:?}") };
+    assert_eq!((news.reference.as_str(), news.amount_minor), ("re_0", 300));
+
+    rig.fake.refund_as("pi_0", "RF-1235", 200);
+    let found = rig.gateway.desk_history("pi_0").await.unwrap();
+    let found: Vec<_> =
+        found.iter().map(|found| (found.news.reference.as_str(), found.is_after_ours)).collect();
+    assert_eq!(found, [("re_0", false), ("re_1", false)]);
+    let made = rig.gateway.refund(&refund_of(&order, 1, 100)).await;
+    assert_eq!(made, Ok(RefundStanding::Done { reference: "re_2".into() }));
+}
+
 /// Trap: a search misses what is a minute old. Whoever believes it leaves a payment behind that can
 /// still be paid.
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What Stripe's own desk does: refunds without a word of ours in them, disputes, and money that
+//! What Stripe's own desk does: refunds without a key of ours in them, disputes, and money that
 //! went back altogether.
 
 use super::money::from_stripe;
@@ -16,7 +16,7 @@ pub(super) fn ours(metadata: &Metadata) -> Option<Ours> {
 
 /// A refund that is none of ours; `None` if it is, or of a payment that cannot be ours.
 fn news(made: Refund) -> Result<Option<DeskNews>, NotGenuine> {
-    if made.metadata.get("refund").is_some() {
+    if made.key().is_some() {
         return Ok(None);
     }
     let Some(of) = made.payment_intent.clone() else { return Ok(None) };
@@ -88,7 +88,7 @@ impl StripeGateway {
         for made in made.into_iter().rev() {
             // One of ours that failed was no decision in the end: what the desk gave back after it was
             // given in its place, most often.
-            is_after_ours |= made.metadata.get("refund").is_some() && made.is_alive();
+            is_after_ours |= made.key().is_some() && made.is_alive();
             if let Some(news) = news(made).map_err(unclear)? {
                 found.push(FoundAtDesk { news, is_after_ours });
             }

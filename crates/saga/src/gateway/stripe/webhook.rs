@@ -50,8 +50,7 @@ fn payment_news(kind: &str, value: serde_json::Value) -> Result<Option<News>, No
 
 fn refund_news(value: serde_json::Value) -> Result<Option<News>, NotGenuine> {
     let made: Refund = object(value)?;
-    let (Some(payment), Some(refund)) = (made.metadata.get("payment"), made.metadata.get("refund"))
-    else {
+    let (Some(payment), Some(refund)) = (made.metadata.get("payment"), made.key()) else {
         return desk::refund(made);
     };
     let (Ok(payment), refund) = (payment.parse(), refund.to_owned()) else { return Ok(None) };

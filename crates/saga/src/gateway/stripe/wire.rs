@@ -120,6 +120,12 @@ pub(super) struct Refund {
 }
 
 impl Refund {
+    /// The key that we had it made under; `None` if it is none of ours. Other tools that work on the account
+    /// may write names of their own under `refund`.
+    pub(super) fn key(&self) -> Option<&str> {
+        self.metadata.get("refund").filter(|key| key.starts_with("refund:"))
+    }
+
     /// How much goes back, in our minor units; `None` if that cannot be told.
     pub(super) fn gives_back(&self) -> Option<(i64, Currency)> {
         from_stripe(self.amount, &self.currency)
