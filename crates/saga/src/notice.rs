@@ -312,7 +312,7 @@ impl Sagas {
                     Err(trouble) => trouble.why(),
                 }
             }
-            Err(trouble) => trouble.why(),
+            Err(error) => error.to_string(),
         };
         // Nobody looks at a saga that is stuck, unless the gateway tells again.
         if record.saga.stuck.is_some() {

@@ -3,7 +3,9 @@
 use super::desk::{AT_DESK, Back};
 use super::draft::Draft;
 use super::look::DriveError;
-use super::refunds::{AFTER_ALL, decided_minor, is_open, made_untold, see_to_what_went_twice};
+use super::refunds::{
+    AFTER_ALL, decided_minor, is_beside_unknown, is_open, made_untold, see_to_what_went_twice,
+};
 use super::rows::refund_of;
 use super::sagas::Sagas;
 use onrush_core::Command;
@@ -264,8 +266,9 @@ impl Sagas {
         draft.add_refund(Refund { status, decided_by: Some(by.to_owned()), ..refund });
     }
 
-    /// Where refunds have failed, only their money counts as given back by hand: a gateway that works
-    /// on another one gives that back itself. Otherwise it is given up to be asked.
+    /// Where refunds have failed, or wait for somebody to look what else went back, only their money counts
+    /// as given back by hand: a gateway that works on another one gives that back itself. Otherwise it is
+    /// given up to be asked.
     fn release(
         &self,
         draft: &mut Draft,
@@ -274,12 +277,15 @@ impl Sagas {
         status: Option<HoldStatus>,
         by: &str,
     ) {
+        for row in record.refunds.iter().filter(|row| is_beside_unknown(row)) {
+            draft.refund(&row.refund, |row| row.status = RefundStatus::Failed);
+        }
         let some_failed = owing(record).any(|payment| {
-            open_refunds(record, payment).next().is_none()
-                || failed_beside_open_minor(record, payment) > 0
+            under_way(record, payment).next().is_none()
+                || failed_beside_others_minor(record, payment) > 0
         });
         let goes_on =
-            |payment: &Payment| some_failed && open_refunds(record, payment).next().is_some();
+            |payment: &Payment| some_failed && under_way(record, payment).next().is_some();
         let by_hand = |draft: &mut Draft, payment: &Payment, sold: Sold| {
             for row in open_refunds(record, payment) {
                 draft.refund(&row.refund, |row| row.status = RefundStatus::Failed);
@@ -297,7 +303,7 @@ impl Sagas {
         };
         // Where a part has failed beside one that the gateway works on, that part alone counts.
         let part_by_hand = |draft: &mut Draft, payment: &Payment| {
-            let part_minor = failed_beside_open_minor(record, payment);
+            let part_minor = failed_beside_others_minor(record, payment);
             if part_minor > 0 {
                 self.add_refund(draft, payment, part_minor, RefundCause::ByHand, by, BY_HAND);
                 self.tell_by_hand(draft, status);
@@ -382,23 +388,26 @@ fn open_refunds<'a>(
     record.refunds.iter().filter(|row| row.payment == payment.payment && is_open(row))
 }
 
+/// Those of them that do not wait for an operator.
+fn under_way<'a>(record: &'a SagaRecord, payment: &'a Payment) -> impl Iterator<Item = &'a Refund> {
+    open_refunds(record, payment).filter(|row| !is_beside_unknown(row))
+}
+
 /// What is owed of a payment's money beside what the gateway works on, in minor units: nothing if that is
 /// all of it, or if no refund is under way.
-fn failed_beside_open_minor(record: &SagaRecord, payment: &Payment) -> i64 {
-    let open_minor: i64 = open_refunds(record, payment).map(|row| row.amount_minor).sum();
+fn failed_beside_others_minor(record: &SagaRecord, payment: &Payment) -> i64 {
+    let open_minor: i64 = under_way(record, payment).map(|row| row.amount_minor).sum();
     if open_minor == 0 {
         return 0;
     }
     (left_minor(record, payment, Sold::Not) - open_minor).max(0)
 }
 
-/// Payments whose money is to go back, and whose refund has failed.
+/// Payments whose money is to go back, and whose refund has failed or waits for an operator.
 fn owing(record: &SagaRecord) -> impl Iterator<Item = &Payment> {
-    let failed = |payment: &PaymentId| {
-        record
-            .refunds
-            .iter()
-            .any(|row| row.payment == *payment && row.status == RefundStatus::Failed)
+    let has_failed = |row: &Refund| row.status == RefundStatus::Failed || is_beside_unknown(row);
+    let failed = move |payment: &PaymentId| {
+        record.refunds.iter().any(|row| row.payment == *payment && has_failed(row))
     };
     record.payments.iter().filter(move |row| row.stage == Stage::Refunding && failed(&row.payment))
 }

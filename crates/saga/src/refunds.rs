@@ -24,6 +24,11 @@ pub(super) const AFTER_ALL: &str = "the refund was made after all";
 pub(super) const BESIDE_ANOTHER: &str =
     "a refund that had failed was made after all, beside another one";
 
+/// How a refund's reason begins that is not asked for any further before an operator has looked what the
+/// gateway gave back beside it. It is still requested: under its key nothing goes back twice.
+const BESIDE_UNKNOWN: &str =
+    "not made beside what the gateway gave back, which is not known here: ";
+
 /// What a refund that was made beside another one says once somebody has seen to it.
 const BESIDE_SEEN_TO: &str = "made after all, beside another one; an operator has seen to it";
 
@@ -84,7 +89,7 @@ impl Sagas {
         record: &SagaRecord,
         payment: &Payment,
         refund: &Refund,
-    ) -> Result<RefundStanding, Trouble> {
+    ) -> Result<RefundStanding, GatewayError> {
         let order = order_of_refund(record, payment, refund);
         match self.asked(payment, |gateway| gateway.refund(&order)).await {
             Ok(standing) => Ok(standing),
@@ -93,7 +98,7 @@ impl Sagas {
             // It did not fail, so that it stays as it is, and no other one is asked for beside it: an
             // operator looks what went back, and has it asked for again under this key or released.
             Err(error @ (GatewayError::Unavailable(_) | GatewayError::UnknownRefund(_))) => {
-                Err(error.into())
+                Err(error)
             }
         }
     }
@@ -124,7 +129,10 @@ impl Sagas {
             }
             match self.refund_at_gateway(record, payment, refund).await {
                 Ok(standing) => return self.came_of(record, refund, standing).await,
-                Err(why) => trouble = with(trouble, why),
+                Err(GatewayError::UnknownRefund(_)) if !is_beside_unknown(refund) => {
+                    return Ok(self.refund_beside_unknown(record, refund));
+                }
+                Err(error) => trouble = with(trouble, error.into()),
             }
         }
         let mut still = None;
@@ -132,7 +140,7 @@ impl Sagas {
             match self.refund_at_gateway(record, payment, refund).await {
                 Ok(RefundStanding::Pending { reference }) => still = Some((refund, reference)),
                 Ok(standing) => return self.came_of(record, refund, standing).await,
-                Err(why) => trouble = with(trouble, why),
+                Err(error) => trouble = with(trouble, error.into()),
             }
         }
         // What may still be asked for goes on before an operator is waited for.
@@ -184,9 +192,11 @@ impl Sagas {
         draft.refund(&refund.refund, |row| {
             row.status = RefundStatus::Done;
             row.reference = Some(reference);
+            row.why = asked_for_because(refund);
         });
         let event = &draft.record().saga.event;
-        if let Some(message) = refund_done(refund, event, self.now(), status, &self.channels) {
+        let made = Refund { why: asked_for_because(refund), ..refund.clone() };
+        if let Some(message) = refund_done(&made, event, self.now(), status, &self.channels) {
             draft.tell(message);
         }
         // What came back of the other part is owed still, and waits for an operator.
@@ -219,6 +229,7 @@ impl Sagas {
         draft.refund(&refund.refund, |row| {
             row.status = RefundStatus::Sent;
             row.reference = Some(reference);
+            row.why = asked_for_because(refund);
         });
         draft.note("the gateway works on the refund");
         let open = record.refunds.iter().filter(|refund| is_open(refund));
@@ -227,6 +238,16 @@ impl Sagas {
         let pause_ms = pause_ms.max(self.patience.longest_pause_ms);
         draft.next_at(Some(self.now().plus_ms(pause_ms)));
         then_others(draft)
+    }
+
+    /// The gateway gave money of the payment back in a way that is not known here. The refund says so from
+    /// now on: an operator who ends the saga gives up this one, and no other that is under way. What the
+    /// saga was woken for is looked at before it waits for them.
+    fn refund_beside_unknown(&self, record: &SagaRecord, refund: &Refund) -> Look {
+        let mut draft = self.moving(record);
+        draft.tries(0);
+        draft.refund(&refund.refund, |row| row.why = format!("{BESIDE_UNKNOWN}{}", refund.why));
+        Look::WriteAndAsk(draft)
     }
 
     fn refund_failed(
@@ -473,6 +494,16 @@ pub(super) fn is_part_of_what_is_owed(record: &SagaRecord, refund: &Refund) -> b
 /// Whether nobody knows yet what comes of it.
 pub(super) fn is_open(refund: &Refund) -> bool {
     matches!(refund.status, RefundStatus::Requested | RefundStatus::Sent)
+}
+
+/// Whether it stays as it is until an operator has looked what the gateway gave back beside it.
+pub(super) fn is_beside_unknown(refund: &Refund) -> bool {
+    refund.status == RefundStatus::Requested && refund.why.starts_with(BESIDE_UNKNOWN)
+}
+
+/// Why a refund was asked for, whatever it has waited for since.
+fn asked_for_because(refund: &Refund) -> String {
+    refund.why.strip_prefix(BESIDE_UNKNOWN).unwrap_or(&refund.why).to_owned()
 }
 
 /// Why the last refund of a payment failed whose money is to go back, if none is under way.

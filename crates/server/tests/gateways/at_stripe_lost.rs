@@ -207,6 +207,47 @@ async fn late_money_that_went_back_under_an_earlier_versions_key_does_not_go_bac
     assert_eq!(made_minor(&at), [BACK_MINOR]);
 }
 
+/// Late money comes that went back before, under a key that is not known here.
+async fn comes_late_and_went_back_unknown(at: &StripeShop, booking: &str, late: &str) {
+    let record = at.saga_record(booking).await;
+    let row = record.payments.iter().find(|row| row.payment.as_str() == late);
+    let paid_as = row.and_then(|row| row.reference.clone()).expect("it has a name");
+    at.fake.refund_as(&paid_as, &format!("refund:{booking}:7"), BACK_MINOR);
+    comes_late(at, late).await;
+    at.until(booking, |record| record.saga.stuck.is_some()).await;
+}
+
+/// Where the refund of this cause stands, of which there is one.
+fn status_of(record: &SagaRecord, cause: RefundCause) -> Option<RefundStatus> {
+    record.refunds.iter().find(|row| row.cause == cause).map(|row| row.status)
+}
+
+#[tokio::test]
+async fn a_release_of_late_money_that_went_back_unknown_leaves_the_bookings_own_refund_alone() {
+    let at = StripeShop::start().await;
+    let (booking, payments) = paid_after(&at, 1).await;
+    at.fake.hold_refunds();
+    cancel_in_part(&at, &booking).await;
+    let is_sent =
+        |record: &SagaRecord| status_of(record, RefundCause::Cancelled) == Some(RefundStatus::Sent);
+    at.until(&booking, is_sent).await;
+    comes_late_and_went_back_unknown(&at, &booking, &payments[0]).await;
+    act(&at, &booking, Action::Release).await;
+    let record = at.saga_record(&booking).await;
+    assert!(is_sent(&record), "Stripe works on it: {record:?}");
+    assert_eq!(status_of(&record, RefundCause::Stray), Some(RefundStatus::Failed));
+    let by_hand = record.refunds.iter().filter(|row| row.cause == RefundCause::ByHand);
+    let by_hand: Vec<_> = by_hand.map(|row| (row.payment.as_str(), row.amount_minor)).collect();
+    assert_eq!((by_hand, &record.saga.stuck), (vec![(payments[0].as_str(), 2_500)], &None));
+
+    let told = at.fake.events().len();
+    at.fake.settle_refund(&format!("refund:{booking}:1"), "succeeded", "refund.updated");
+    at.bring_from(told).await;
+    let record = at.until(&booking, |record| record.saga.step == Step::Failed).await;
+    assert_eq!(status_of(&record, RefundCause::Cancelled), Some(RefundStatus::Done));
+    assert_eq!((made_minor(&at), record.saga.stuck), (vec![BACK_MINOR, BACK_MINOR], None));
+}
+
 #[tokio::test]
 async fn a_rest_that_was_asked_for_again_has_its_next_key_also_after_the_ledger_was_lost() {
     let (at, booking, record) = given_back_beside_desk(400).await;
