@@ -357,10 +357,14 @@ fn goes_before_strays(record: &SagaRecord) -> bool {
     if strays.peek().is_none() {
         return false;
     }
-    let of = |stray: &Payment, status: RefundStatus| {
-        let mut refunds = record.refunds.iter();
-        refunds.any(|refund| refund.payment == stray.payment && refund.status == status)
+    let has = |stray: &Payment, is_such: fn(&Refund) -> bool| {
+        record.refunds.iter().any(|refund| refund.payment == stray.payment && is_such(refund))
     };
+    // What waits for an operator has been asked for in vain, as what has failed.
+    let failed =
+        |refund: &Refund| refund.status == RefundStatus::Failed || is_beside_unknown(refund);
+    let to_ask =
+        |refund: &Refund| refund.status == RefundStatus::Requested && !is_beside_unknown(refund);
     match todo(record.position()) {
         Todo::Create
         | Todo::NameCard
@@ -370,10 +374,11 @@ fn goes_before_strays(record: &SagaRecord) -> bool {
         | Todo::TellRefunded => strays.all(|stray| stray.stage == Stage::Refunding),
         // It waits as well: for the buyer, or for a cancellation, which has a refund of its own to ask
         // for. That must not wait for what an operator asks for again and again.
-        Todo::Watch | Todo::AskHold => strays
-            .all(|stray| of(stray, RefundStatus::Failed) || !of(stray, RefundStatus::Requested)),
+        Todo::Watch | Todo::AskHold => {
+            strays.all(|stray| has(stray, failed) || !has(stray, to_ask))
+        }
         // For a debit under way it waits for days.
-        Todo::Cancel => strays.all(|stray| !of(stray, RefundStatus::Requested)),
+        Todo::Cancel => strays.all(|stray| !has(stray, to_ask)),
         // Its refund is one of those that are looked at.
         Todo::Refund | Todo::Rest => false,
     }

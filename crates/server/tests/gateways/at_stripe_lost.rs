@@ -248,6 +248,33 @@ async fn a_release_of_late_money_that_went_back_unknown_leaves_the_bookings_own_
     assert_eq!((made_minor(&at), record.saga.stuck), (vec![BACK_MINOR, BACK_MINOR], None));
 }
 
+/// The saga is stuck when the booking is cancelled.
+#[tokio::test]
+async fn late_money_that_went_back_unknown_does_not_hold_up_the_bookings_own_cancellation() {
+    let at = StripeShop::start().await;
+    let (booking, payments) = paid_after(&at, 1).await;
+    comes_late_and_went_back_unknown(&at, &booking, &payments[0]).await;
+    cancel_in_part(&at, &booking).await;
+    act(&at, &booking, Action::Retry).await;
+    let record = at.until(&booking, |record| record.saga.step == Step::Failed).await;
+    assert_eq!(status_of(&record, RefundCause::Cancelled), Some(RefundStatus::Done));
+    assert_eq!(status_of(&record, RefundCause::Stray), Some(RefundStatus::Requested));
+
+    let is_stuck = |record: &SagaRecord| {
+        let next_at = record.saga.next_at.unwrap_or_default();
+        at.shop.clock.set(next_at.max(at.shop.clock.now()));
+        record.saga.stuck.is_some()
+    };
+    at.until(&booking, is_stuck).await;
+    act(&at, &booking, Action::Release).await;
+    let is_over =
+        |record: &SagaRecord| record.saga.step == Step::Failed && record.strays().next().is_none();
+    let record = at.until(&booking, is_over).await;
+    assert_eq!(status_of(&record, RefundCause::Stray), Some(RefundStatus::Failed));
+    assert_eq!(status_of(&record, RefundCause::ByHand), Some(RefundStatus::Done));
+    assert_eq!((made_minor(&at), record.saga.stuck), (vec![BACK_MINOR, BACK_MINOR], None));
+}
+
 #[tokio::test]
 async fn a_rest_that_was_asked_for_again_has_its_next_key_also_after_the_ledger_was_lost() {
     let (at, booking, record) = given_back_beside_desk(400).await;
