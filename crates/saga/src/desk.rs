@@ -229,22 +229,66 @@ impl Sagas {
         if !record.payments.iter().any(|row| row.flagged) {
             return Ok(Back::default());
         }
-        let (mut entries, mut after) = (Vec::new(), None);
-        loop {
-            let booking = Some(record.saga.booking.clone());
-            let filter = DeskFilter { booking, after, ..DeskFilter::default() };
-            let page = self.ledger.desk(filter, PAGE).await?;
-            entries.extend(page.rows.into_iter().filter_map(|entry| still_back(record, entry)));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let all = self.desk_entries(&record.saga.booking).await?.into_iter();
+        let mut entries: Vec<_> = all.filter_map(|entry| still_back(record, entry)).collect();
         if entries.is_empty() {
             return Ok(Back::default());
         }
         entries.reverse();
         Ok(Back { entries, status: self.status_of(record).await? })
+    }
+
+    /// All entries about a booking's payments, the latest first.
+    async fn desk_entries(&self, booking: &BookingId) -> Result<Vec<DeskEntry>, LedgerError> {
+        let (mut entries, mut after) = (Vec::new(), None);
+        loop {
+            let booking = Some(booking.clone());
+            let filter = DeskFilter { booking, after, ..DeskFilter::default() };
+            let page = self.ledger.desk(filter, PAGE).await?;
+            entries.extend(page.rows);
+            after = page.next;
+            if after.is_none() {
+                return Ok(entries);
+            }
+        }
+    }
+
+    /// Looks again at what the desk gave back of payments whose own refund has failed: what came after
+    /// that was no part of it when it was found again with its payment, and counts now. Where nothing
+    /// was found like that, the gateway is not asked.
+    ///
+    /// # Errors
+    /// Why that cannot be told just now, for people.
+    pub(super) async fn look_at_desk_again(
+        &self,
+        record: &SagaRecord,
+        failed: &[&Payment],
+    ) -> Result<(), String> {
+        let failed: Vec<&Payment> = failed.iter().copied().filter(|row| row.flagged).collect();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let entries = self.desk_entries(&record.saga.booking).await;
+        let entries = entries.map_err(|error| error.to_string())?;
+        for row in failed {
+            let is_left_out = |entry: &DeskEntry| {
+                entry.payment == row.payment
+                    && entry.kind == DeskKind::Refund
+                    && entry.paid_as.is_none()
+            };
+            let Some(reference) = row.reference.clone() else { continue };
+            if !entries.iter().any(is_left_out) {
+                continue;
+            }
+            let made = self.asked(row, |gateway| gateway.desk_history(&reference)).await;
+            let made = made.map_err(|error| error.to_string())?;
+            for found in made.into_iter().filter(|found| !found.is_after_ours) {
+                let entry = self.entry_of(found.news, row, &record.saga.event);
+                let noted = self.note_entry(&entry, &sentence(&entry)).await;
+                noted.map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(())
     }
 
     /// Adds what the desk gave back of a payment as refunds that were made, up to what is owed; says

@@ -61,10 +61,14 @@ impl Sagas {
                 return Ok(None);
             }
             let sold = match self.sold(&record, action).await {
+                Ok(sold) => self.desk_is_known(&record, action).await.map(|()| sold),
+                Err(why) => Err(format!("what the booking came to is not known now: {why}")),
+            };
+            let sold = match sold {
                 Ok(sold) => sold,
                 Err(why) => {
                     let mut draft = Draft::of(&record, self.now());
-                    draft.note(&format!("{by}: what the booking came to is not known now: {why}"));
+                    draft.note(&format!("{by}: {why}"));
                     match self.write(draft).await {
                         Ok(record) => return Ok(Some(record)),
                         Err(LedgerError::Conflict) => continue,
@@ -122,6 +126,16 @@ impl Sagas {
             Err(LedgerError::Conflict) => Ok(record),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Has the desk's refunds counted before money is asked for again that they may have given back.
+    async fn desk_is_known(&self, record: &SagaRecord, action: Action) -> Result<(), String> {
+        let failed: Vec<&Payment> = match action {
+            Action::Retry | Action::Refund => owing(record).collect(),
+            Action::Release => return Ok(()),
+        };
+        let known = self.look_at_desk_again(record, &failed).await;
+        known.map_err(|why| format!("what the gateway's desk gave back is not known now: {why}"))
     }
 
     /// What became of the booking that the present payment is for, as far as that decides what goes back.

@@ -85,6 +85,34 @@ async fn what_the_desk_gave_back_after_our_own_refund_is_no_part_of_it_once_the_
     assert!(paid.flagged, "the desk's refund is to be seen to: {paid:?}");
 }
 
+/// Our own refund failed in the end, and what the desk gave back counts as if no ledger had been lost.
+#[tokio::test]
+async fn what_the_desk_gave_back_counts_at_the_next_try_once_our_own_refund_before_it_has_failed() {
+    let (at, booking, payment) = sold().await;
+    cancel_in_part(&at, &booking).await;
+    until_over(&at, &booking).await;
+    let told = at.fake.events().len();
+    at.fake.refund_at_desk(&payment, 400);
+    at.bring_from(told).await;
+
+    let at = at.without_its_ledger().await;
+    let record = until_over(&at, &booking).await;
+    assert_eq!((made_minor(&at), record.saga.stuck), (vec![BACK_MINOR, 400], None));
+    let told = at.fake.events().len();
+    at.fake.settle_refund(&record.refunds[0].refund, "failed", "refund.failed");
+    at.bring_from(told).await;
+    at.until(&booking, |record| record.saga.stuck.is_some()).await;
+    act(&at, &booking, Action::Retry).await;
+    let record = until_over(&at, &booking).await;
+    assert_eq!(made_minor(&at), [BACK_MINOR, 400, 600], "{record:?}");
+    let expected = vec![
+        (RefundCause::Cancelled, BACK_MINOR, RefundStatus::Failed),
+        (RefundCause::AtDesk, 400, RefundStatus::Done),
+        (RefundCause::Cancelled, 600, RefundStatus::Done),
+    ];
+    assert_eq!((refunds(&record), record.saga.stuck), (expected, None));
+}
+
 /// Stripe's list has the newest first.
 #[tokio::test]
 async fn what_is_found_again_of_the_desk_is_told_in_its_order_and_in_the_history() {
