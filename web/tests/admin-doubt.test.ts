@@ -186,7 +186,7 @@ test("who may be signed out signs out again", async () => {
   const { page, complaints, close } = await visit(browser);
   await signIn(page, server, "/admin/events/new");
   await loseFirstAnswer(page, "**/api/v1/session");
-  const leave = page.getByRole("button", { name: "Sign out" });
+  const leave = page.getByRole("button", { name: "Sign out", exact: true });
   await leave.click();
   await page.getByRole("alert").filter({ hasText: SAME_AGAIN }).waitFor();
   await leave.click();

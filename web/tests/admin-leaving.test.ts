@@ -37,7 +37,7 @@ test("settings that were typed and not saved are asked about, and stay", async (
   const title = page.getByRole("form", { name: "Settings" }).getByLabel("Title", { exact: true });
   await title.fill("Typed at length");
   await page.getByRole("link", { name: "Control room" }).click();
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
   expect(leaving.asked).toEqual([LOST, LOST]);
   expect(page.url()).toBe(`${server.url}/admin/events/typed/edit`);
   expect(await title.inputValue()).toBe("Typed at length");

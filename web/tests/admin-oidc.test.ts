@@ -49,14 +49,14 @@ test.skipIf(!isThere)("who signs in with the provider is back on the page, by ke
   await page.getByLabel("Name").fill("ann");
   await page.keyboard.press("Enter");
   await page.waitForURL(`${server.url}/admin/events/tour`);
-  await page.getByRole("button", { name: "Sign out" }).waitFor();
+  await page.getByRole("button", { name: "Sign out", exact: true }).waitFor();
   await page.getByText(/^oidc:ann~[0-9a-f]{8}$/).waitFor();
   await page.getByRole("button", { name: "Pause", exact: true }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Pause", exact: true }).click();
   await page.getByText("Paused", { exact: true }).waitFor();
   expect((await server.ask("GET", "/events/tour")).body.phase).toBe("paused");
   expect(complaints).toEqual([]);
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
   // The provider asks before it signs somebody out, and sends them back.
   await page.getByRole("button", { name: "Sign out there" }).click();
   await page.waitForURL(`${server.url}/admin`);
@@ -102,7 +102,7 @@ test.skipIf(!isThere)("session that ends while somebody types is taken up from a
   const other = await opened;
   await other.getByLabel("Name").fill("ann");
   await other.getByRole("button", { name: "Continue" }).click();
-  await other.getByRole("button", { name: "Sign out" }).waitFor();
+  await other.getByRole("button", { name: "Sign out", exact: true }).waitFor();
   await other.close();
   await page.bringToFront();
   // Chromium without a screen gives pages no focus by itself.

@@ -50,7 +50,7 @@ test("provider's link leads back to what was asked for, where URLSearchParams ha
 test("who signs out is out, also after a reload", async () => {
   const { page, close } = await visit(browser);
   await signIn(page, server);
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByRole("heading", { name: "Organiser sign-in" }).waitFor();
   await page.reload();
   await page.getByRole("heading", { name: "Organiser sign-in" }).waitFor();
@@ -100,7 +100,7 @@ test("another tab's sign-in does not stop this one from changing things", async 
   await signIn(page, server, "/admin/events/new");
   const other = await page.context().newPage();
   await other.goto(`${server.url}/admin`);
-  await other.getByRole("button", { name: "Sign out" }).click();
+  await other.getByRole("button", { name: "Sign out", exact: true }).click();
   await signIn(other, server);
   await page.getByLabel("Id", { exact: true }).fill("two-tabs");
   await page.getByLabel("Title", { exact: true }).fill("Two tabs");

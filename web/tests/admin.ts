@@ -7,7 +7,7 @@ export async function signIn(page: Page, server: Server, to = "/admin", key = AD
   await page.goto(server.url + to);
   await page.getByLabel("Key", { exact: true }).fill(key);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("button", { name: "Sign out" }).waitFor();
+  await page.getByRole("button", { name: "Sign out", exact: true }).waitFor();
 }
 
 export interface Sold {
