@@ -66,3 +66,11 @@ fn answer_that_a_full_disk_did_not_take_is_kept_later() {
     let once = run(50_000_033, Faults::ALL);
     assert!(once.violations.is_empty(), "{:#?}", once.violations);
 }
+
+/// A booking that cost nothing was confirmed, the ledger was put back from before, and with it what the
+/// key had kept was gone; the organiser took the booking back, and its buyer asked once more.
+#[test]
+fn key_that_went_with_the_ledger_does_not_bring_a_booking_back() {
+    let once = run(15_000_512, Faults::ALL);
+    assert!(once.violations.is_empty(), "{:#?}", once.violations);
+}

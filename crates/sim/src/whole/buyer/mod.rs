@@ -414,8 +414,18 @@ impl Buyer {
         self.wait(0, 20_000).await;
         let again = self.client.insist(asking).await;
         let now = (self.shop.losses(), self.shop.restores());
-        if before == now || (kept == Kept::Booking && before.1 == now.1) {
+        // The engine knows a booking whatever is lost of the ledger. What its key kept is gone then: who
+        // confirms a booking that was taken back meanwhile is told so.
+        let is_known = kept == Kept::Booking && before.1 == now.1;
+        let is_over = again.body["booking_status"] == "cancelled" && self.is_called_off(first);
+        if before == now || (is_known && !is_over) {
             self.world.compare(asking, kept, first, &again);
         }
+    }
+
+    /// Whether somebody wanted the booking of an answer to be cancelled.
+    fn is_called_off(&self, answer: &Answer) -> bool {
+        let booking = answer.body["booking"].as_str().and_then(|id| id.parse::<BookingId>().ok());
+        booking.is_some_and(|booking| self.world.called_off().contains_key(&booking))
     }
 }
